@@ -38,7 +38,8 @@ PEERS = {
     "resnet18": IMAGES,
     "vit-s": IMAGES,
 }
-TITLES = {"gpt2-124m": "GPT-2 124M, batch {batch} x 256 tokens", "resnet18": "ResNet-18, batch {batch} x 32 x 32 pixels",
+TITLES = {"gpt2-124m": "GPT-2 124M, batch {batch} x 256 tokens",
+          "resnet18": "ResNet-18, batch {batch} x 32 x 32 pixels",
           "vit-s": "ViT-S/16, batch {batch} x 224 x 224 pixels"}
 BATCHES = {"gpt2-124m": 4, "resnet18": 32, "vit-s": 4}
 SEQUENCE = 256

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Times dtc.export of GPT-2 124M beyond torch.export itself, in one run:   python bench/export.py [--rounds N]
 
-torch.export takes the module and its loss as dtc.export gives it to it, within the same call; what is beyond is the rest
-of that call. Each round has an export with and one without weights, which are a file of 498 MB. Needs torch and
+torch.export takes the module and its loss as dtc.export gives it to it, within the same call; what is beyond is the
+rest of that call. Each round has an export with and one without weights, which are a file of 498 MB. Needs torch and
 transformers (bench/setup-peers.sh installs torch).
 """
 

@@ -25,8 +25,8 @@ enum class Direction { Forward, InputGrad, WeightGrad };
 
 using onednn::check;
 
-// A tensor of a primitive: its plain layout, the one that the primitive has it in, and the copy from
-// the one to the other if they differ, from `used` to `plain` for a result.
+// A tensor of a primitive: its plain layout, the one that the primitive has it in, and the copy
+// from the one to the other if they differ, from `used` to `plain` for a result.
 struct Tensor {
   dnnl_memory_desc_t plain, used;
   onednn::Primitive copy;

@@ -151,7 +151,7 @@ def notes_of(module, graph):
     ]
     notes = (
         [
-            "buffers that are no f32 are not in files:"
+            "buffers of integers that 16 bits do not have are not in files:"
             f" {', '.join(left[:3])}{' and others' if len(left) > 3 else ''}"
         ]
         if left

@@ -107,7 +107,24 @@ class Lowering:
                 self.problem(self.captured.output, problem)
         if self.problems:
             self.refuse()
+        self.keep_buffers()
         return self.graph
+
+    def keep_buffers(self):
+        """Adds persistent buffers of integers and masks that no op reads, so that files have what load_state_dict
+        wants; those with numbers that 16 bits do not have, which a run may keep them in, are left out."""
+        persistent = self.module.state_dict(keep_vars=True)
+        for name, tensor in self.module.named_buffers():
+            if (
+                name in persistent
+                and name not in self.graph.parameters
+                and not tensor.is_floating_point()
+                and not tensor.is_complex()
+                and torch.equal(tensor.bfloat16().to(tensor.dtype), tensor)
+            ):
+                self.graph.parameters[name] = Parameter(
+                    name, tuple(tensor.shape), tensor.float(), True
+                )
 
     def problem(self, node, problem):
         """Notes what is wrong with an op; the same of other places is counted."""

@@ -4,11 +4,12 @@ state that it keeps outside of the graph."""
 import contextlib
 import gc
 import math
+import sys
 from unittest import mock
 
 import torch
 
-from dtc.errors import ExportError
+from dtc.errors import ExportError, is_own
 
 
 class Refused(Exception):
@@ -41,6 +42,16 @@ def watched():
             )
         set_attribute(self, name, value)
 
+    enter = torch.enable_grad.__enter__
+
+    def checked_enter(self):
+        if not torch.is_grad_enabled() and not is_own(sys._getframe(1).f_code.co_filename):
+            raise Refused(
+                "gradients are enabled within torch.no_grad(), whose rest torch.export then takes"
+                " for what has gradients; use detach"
+            )
+        return enter(self)
+
     bag = torch.nn.functional.embedding_bag
 
     def rows_of_bags(input, weight, offsets=None, *arguments, **options):
@@ -61,6 +72,8 @@ def watched():
         torch.nn.functional, "gaussian_nll_loss", gaussian_nll
     ), mock.patch.object(
         torch.distributions.Distribution, "_validate_args", False  # it would read all values
+    ), mock.patch.object(
+        torch.enable_grad, "__enter__", checked_enter
     ), mock.patch.object(
         torch.Tensor, "register_hook", checked_hook
     ), mock.patch.object(

@@ -275,4 +275,5 @@ CASES = {
 # Blocks that the modules above have: name -> how many layers of the module each execution has, and executions.
 BLOCKS = {"layers beside each other": [(1, 3)], "layers of which every third is wide": [(3, 2), (1, 2)],
           "layers and activations in turn": [(2, 6)], "layers with adapters": [(1, 3)], "the sequence first": [(1, 3)]}
-DETACHED = {"series by their scale", "a teacher", "codes", "views that predict each other", "weights that stand still"}  # no gradient of the input is compared
+# No gradient of the input is compared.
+DETACHED = {"series by their scale", "a teacher", "codes", "views that predict each other", "weights that stand still"}

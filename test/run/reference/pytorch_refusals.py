@@ -70,7 +70,8 @@ def grad_within(m, x):
         scale = x.exp()
         with torch.enable_grad():
             scale = scale * m.layer(x)
-    return x * scale
+        still = m.layer(scale)
+    return x * scale + still
 
 
 def half(m, x):
@@ -217,7 +218,7 @@ REFUSED = {
                                       [PLACE, "padding row 1"]),
     "an exception that names a layer": (Outer(fails), "mse", [PLACE, "ValueError: layer gru0 has no cache"]),
     "a view changed in place": (Outer(mixed_in_place), "mse", ["another view reads"]),
-    "enable_grad within no_grad": (Outer(grad_within), "mse", [PLACE, "'layers.0' (Wrong)", "no_grad"]),
+    "enable_grad within no_grad": (Outer(grad_within), "mse", [PLACE, "'layers.0' (Wrong)", "within torch.no_grad"]),
     "autocast": (Outer(half), "mse", ["autocast"]),
     "a diagonal": (Outer(lambda m, x: x * torch.einsum("ii->", m.layer.weight)), "mse", [PLACE, "diagonal"]),
     "einsum over the batch": (Outer(lambda m, x: x @ torch.einsum("bi,bj->ij", x, x)), "mse",

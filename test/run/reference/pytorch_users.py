@@ -87,8 +87,8 @@ class Residual(nn.Module):
         super().__init__()
         self.norm1, self.conv1 = nn.GroupNorm(2, before), nn.Conv2d(before, after, 3, padding=1)
         self.time, self.norm2 = nn.Linear(time, 2 * after), nn.GroupNorm(2, after)
-        self.conv2, self.attention = nn.Conv2d(after, after, 3, padding=1), nn.MultiheadAttention(after, 2,
-                                                                                                batch_first=True)
+        self.conv2 = nn.Conv2d(after, after, 3, padding=1)
+        self.attention = nn.MultiheadAttention(after, 2, batch_first=True)
         self.skip = nn.Conv2d(before, after, 1) if before != after else nn.Identity()
 
     def forward(self, x, time):
@@ -202,10 +202,11 @@ class Projector(nn.Module):
     def __init__(self, width=12, length=5):
         super().__init__()
         layer = nn.TransformerEncoderLayer(width, 2, 2 * width, 0.0, "gelu", batch_first=True, norm_first=True)
-        self.patches, self.encoder = nn.Conv2d(3, width, 4, 4), nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+        self.patches = nn.Conv2d(3, width, 4, 4)
+        self.encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
         self.projector = nn.Sequential(nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width))
-        self.words, self.decoder = nn.Embedding(WORDS, width), nn.TransformerEncoder(layer, 2,
-                                                                                     enable_nested_tensor=False)
+        self.words = nn.Embedding(WORDS, width)
+        self.decoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
         self.head, self.length = nn.Linear(width, WORDS, bias=False), length
         for part in (self.patches, self.encoder, self.words, self.decoder, self.head):
             part.requires_grad_(False)

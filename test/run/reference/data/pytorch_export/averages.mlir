@@ -30,6 +30,7 @@ module @averages {
     %fixed_running_var = graph.param "fixed.running_var" constant(0.5) frozen : tensor<12xf32>
     %first_num_batches_tracked = graph.param "first.num_batches_tracked" zeros frozen : tensor<f32>
     %second_num_batches_tracked = graph.param "second.num_batches_tracked" zeros frozen : tensor<f32>
+    %fixed_num_batches_tracked = graph.param "fixed.num_batches_tracked" zeros frozen : tensor<f32>
     %start = graph.linear %features, %start_weight, %start_bias transposed : (!features, !start_weight, !start_bias) -> !start
     %tanh = graph.tanh %start : !start
     %first = graph.batch_norm %tanh, %first_weight, %first_bias state %first_running_mean, %first_running_var, %first_num_batches_tracked : (!start, !start_bias, !start_bias, !start_bias, !start_bias, tensor<f32>) -> !start

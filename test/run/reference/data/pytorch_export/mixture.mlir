@@ -1,0 +1,82 @@
+// Written by dtc.export.
+!features = tensor<?x4xf32>
+!targets = tensor<?x2xf32>
+!body_0_weight = tensor<10x4xf32>
+!body_0_bias = tensor<10xf32>
+!shares_weight = tensor<3x10xf32>
+!shares_bias = tensor<3xf32>
+!means_weight = tensor<3x2x10xf32>
+!means_bias = tensor<3x2xf32>
+!spreads_weight = tensor<6x10xf32>
+!spreads_bias = tensor<6xf32>
+!linear = tensor<?x10xf32>
+!means = tensor<?x3x2xf32>
+!spreads = tensor<?x6xf32>
+!shares = tensor<?x3xf32>
+!mean = tensor<?xf32>
+!shaped = tensor<?x1xf32>
+!shaped_3 = tensor<?x1x2xf32>
+
+module @mixture {
+  graph.func @loss(%features: !features, %targets: !targets) -> tensor<f32> {
+    %body_0_weight = graph.param "body.0.weight" normal(0.0287, 0.168) decay : !body_0_weight
+    %body_0_bias = graph.param "body.0.bias" normal(0.097, 0.128) : !body_0_bias
+    %shares_weight = graph.param "shares.weight" normal(-0.0365, 0.172) decay : !shares_weight
+    %shares_bias = graph.param "shares.bias" normal(-0.0992, 0.113) : !shares_bias
+    %means_weight = graph.param "means.weight" normal(0.0, 0.177) stored [[0, 1], [2]] decay : !means_weight
+    %means_bias = graph.param "means.bias" normal(0.0431, 0.201) stored [[0, 1]] : !means_bias
+    %spreads_weight = graph.param "spreads.weight" normal(0.0, 0.178) decay : !spreads_weight
+    %spreads_bias = graph.param "spreads.bias" normal(0.0, 0.187) : !spreads_bias
+    %linear = graph.linear %features, %body_0_weight, %body_0_bias transposed : (!features, !body_0_weight, !body_0_bias) -> !linear
+    %tanh = graph.tanh %linear : !linear
+    %means = graph.linear %tanh, %means_weight, %means_bias transposed : (!linear, !means_weight, !means_bias) -> !means
+    %spreads = graph.linear %tanh, %spreads_weight, %spreads_bias transposed : (!linear, !spreads_weight, !spreads_bias) -> !spreads
+    %softplus = graph.point softplus [1.0, 20.0] %spreads : !spreads
+    %number = graph.constant 0.001 : tensor<f32>
+    %sum = graph.add %softplus, %number : (!spreads, tensor<f32>) -> !spreads
+    %shares = graph.linear %tanh, %shares_weight, %shares_bias transposed : (!linear, !shares_weight, !shares_bias) -> !shares
+    %mean = graph.reduce max %shares dims [1] : !shares -> !mean
+    %shaped = graph.reshape %mean : !mean -> !shaped
+    %difference = graph.subtract %shares, %shaped : (!shares, !shaped) -> !shares
+    %exp = graph.exp %difference : !shares
+    %mean_2 = graph.reduce sum %exp dims [1] : !shares -> !mean
+    %log = graph.log %mean_2 : !mean
+    %sum_2 = graph.add %log, %mean : (!mean, !mean) -> !mean
+    %shaped_2 = graph.reshape %sum_2 : !mean -> !shaped
+    %difference_2 = graph.subtract %shares, %shaped_2 : (!shares, !shaped) -> !shares
+    %product = graph.multiply %sum, %sum : (!spreads, !spreads) -> !spreads
+    %log_2 = graph.log %sum : !spreads
+    %shaped_3 = graph.reshape %targets : !targets -> !shaped_3
+    %difference_3 = graph.subtract %shaped_3, %means : (!shaped_3, !means) -> !means
+    %product_2 = graph.multiply %difference_3, %difference_3 : (!means, !means) -> !means
+    %negate = graph.negate %product_2 : !means
+    %scale = graph.scale %product by 2.0 : !spreads
+    %shaped_4 = graph.reshape %scale : !spreads -> !means
+    %quotient = graph.divide %negate, %shaped_4 : (!means, !means) -> !means
+    %shaped_5 = graph.reshape %log_2 : !spreads -> !means
+    %difference_4 = graph.subtract %quotient, %shaped_5 : (!means, !means) -> !means
+    %number_2 = graph.constant 0.9189385332046727 : tensor<f32>
+    %difference_5 = graph.subtract %difference_4, %number_2 : (!means, tensor<f32>) -> !means
+    %mean_3 = graph.reduce sum %difference_5 dims [2] : !means -> !shares
+    %mean_4 = graph.reduce max %difference_2 dims [1] : !shares -> !mean
+    %shaped_6 = graph.reshape %mean_4 : !mean -> !shaped
+    %difference_6 = graph.subtract %difference_2, %shaped_6 : (!shares, !shaped) -> !shares
+    %exp_2 = graph.exp %difference_6 : !shares
+    %mean_5 = graph.reduce sum %exp_2 dims [1] : !shares -> !mean
+    %log_3 = graph.log %mean_5 : !mean
+    %sum_3 = graph.add %log_3, %mean_4 : (!mean, !mean) -> !mean
+    %shaped_7 = graph.reshape %sum_3 : !mean -> !shaped
+    %difference_7 = graph.subtract %difference_2, %shaped_7 : (!shares, !shaped) -> !shares
+    %sum_4 = graph.add %mean_3, %difference_7 : (!shares, !shares) -> !shares
+    %mean_6 = graph.reduce max %sum_4 dims [1] : !shares -> !mean
+    %shaped_8 = graph.reshape %mean_6 : !mean -> !shaped
+    %difference_8 = graph.subtract %sum_4, %shaped_8 : (!shares, !shaped) -> !shares
+    %exp_3 = graph.exp %difference_8 : !shares
+    %mean_7 = graph.reduce sum %exp_3 dims [1] : !shares -> !mean
+    %log_4 = graph.log %mean_7 : !mean
+    %sum_5 = graph.add %log_4, %mean_6 : (!mean, !mean) -> !mean
+    %mean_8 = graph.reduce mean %sum_5 dims [0] : !mean -> tensor<f32>
+    %negate_2 = graph.negate %mean_8 : tensor<f32>
+    graph.return %negate_2 : tensor<f32>
+  }
+}

@@ -1,0 +1,84 @@
+// Written by dtc.export.
+!images = tensor<?x1x8x8xf32>
+!codes = tensor<5x6xf32>
+!encoder_0_weight = tensor<6x1x4x4xf32>
+!encoder_0_bias = tensor<6xf32>
+!encoder_2_weight = tensor<6x6x1x1xf32>
+!decoder_bias = tensor<1xf32>
+!watch_weight = tensor<6x6xf32>
+!conv2d = tensor<?x6x4x4xf32>
+!mean = tensor<?x4x4xf32>
+!turned = tensor<?x4x4x6xf32>
+!linear = tensor<?x4x4x5xf32>
+!shaped = tensor<?x4x4x1xf32>
+!mean_2 = tensor<5xf32>
+!cast = tensor<?x4x4xi32>
+
+module @quantised {
+  graph.func @loss(%images: !images) -> tensor<f32> {
+    %codes = graph.param "codes" normal(0.022, 0.178) decay : !codes
+    %encoder_0_weight = graph.param "encoder.0.weight" normal(0.0, 0.175) decay : !encoder_0_weight
+    %encoder_0_bias = graph.param "encoder.0.bias" normal(-0.114, 0.199) : !encoder_0_bias
+    %encoder_2_weight = graph.param "encoder.2.weight" normal(-0.0414, 0.164) decay : !encoder_2_weight
+    %encoder_2_bias = graph.param "encoder.2.bias" normal(0.0, 0.0773) : !encoder_0_bias
+    %decoder_weight = graph.param "decoder.weight" normal(0.0, 0.175) decay : !encoder_0_weight
+    %decoder_bias = graph.param "decoder.bias" constant(0.22689859569072723) : !decoder_bias
+    %watch_weight = graph.param "watch.weight" normal(-0.0257, 0.157) frozen : !watch_weight
+    %watch_bias = graph.param "watch.bias" normal(0.0, 0.176) frozen : !encoder_0_bias
+    %conv2d = graph.conv2d %images, %encoder_0_weight, %encoder_0_bias stride [2, 2] padding [1, 1] : (!images, !encoder_0_weight, !encoder_0_bias) -> !conv2d
+    %active = graph.relu %conv2d : !conv2d
+    %conv2d_2 = graph.conv2d %active, %encoder_2_weight, %encoder_2_bias : (!conv2d, !encoder_2_weight, !encoder_0_bias) -> !conv2d
+    %product = graph.multiply %conv2d_2, %conv2d_2 : (!conv2d, !conv2d) -> !conv2d
+    %mean = graph.reduce sum %product dims [1] : !conv2d -> !mean
+    %scale = graph.scale %conv2d_2 by 2.0 : !conv2d
+    %turned = graph.transpose %scale by [0, 2, 3, 1] : !conv2d -> !turned
+    %linear = graph.linear %turned, %codes transposed : (!turned, !codes) -> !linear
+    %shaped = graph.reshape %mean : !mean -> !shaped
+    %difference = graph.subtract %shaped, %linear : (!shaped, !linear) -> !linear
+    %product_2 = graph.multiply %codes, %codes : (!codes, !codes) -> !codes
+    %mean_2 = graph.reduce sum %product_2 dims [1] : !codes -> !mean_2
+    %sum = graph.add %difference, %mean_2 : (!linear, !mean_2) -> !linear
+    %largest, %places = graph.top_k %sum dim 3 smallest : !linear -> (!shaped, !shaped)
+    %number = graph.constant 0.0 : tensor<f32>
+    %mask = graph.compare lt %places, %number : (!shaped, tensor<f32>) -> !shaped
+    %scale_2 = graph.scale %mask by 5.0 : !shaped
+    %sum_2 = graph.add %places, %scale_2 : (!shaped, !shaped) -> !shaped
+    %shaped_2 = graph.reshape %sum_2 : !shaped -> !mean
+    %cast = graph.cast %shaped_2 : !mean to !cast
+    %embedding = graph.embedding %codes, %cast : (!codes, !cast) -> !turned
+    %watch = graph.linear %embedding, %watch_weight, %watch_bias transposed : (!turned, !watch_weight, !encoder_0_bias) -> !turned
+    %sigmoid = graph.point sigmoid %watch : !turned
+    %scale_3 = graph.scale %sigmoid by 0.1 : !turned
+    %number_2 = graph.constant 1.0 : tensor<f32>
+    %sum_3 = graph.add %scale_3, %number_2 : (!turned, tensor<f32>) -> !turned
+    %detach = graph.point detach %sum_3 : !turned
+    %turned_2 = graph.transpose %conv2d_2 by [0, 2, 3, 1] : !conv2d -> !turned
+    %difference_2 = graph.subtract %embedding, %turned_2 : (!turned, !turned) -> !turned
+    %detach_2 = graph.point detach %difference_2 : !turned
+    %turned_3 = graph.transpose %detach_2 by [0, 3, 1, 2] : !turned -> !conv2d
+    %sum_4 = graph.add %conv2d_2, %turned_3 : (!conv2d, !conv2d) -> !conv2d
+    %turned_4 = graph.transpose %detach by [0, 3, 1, 2] : !turned -> !conv2d
+    %product_3 = graph.multiply %sum_4, %turned_4 : (!conv2d, !conv2d) -> !conv2d
+    %decoder = graph.conv_transpose2d %product_3, %decoder_weight stride [2, 2] padding [1, 1] : (!conv2d, !encoder_0_weight) -> !images
+    %shaped_3 = graph.reshape %decoder_bias : !decoder_bias -> tensor<f32>
+    %sum_5 = graph.add %decoder, %shaped_3 : (!images, tensor<f32>) -> !images
+    %difference_3 = graph.subtract %sum_5, %images : (!images, !images) -> !images
+    %product_4 = graph.multiply %difference_3, %difference_3 : (!images, !images) -> !images
+    %mean_3 = graph.reduce mean %product_4 dims [0, 2, 3] : !images -> !decoder_bias
+    %detach_3 = graph.point detach %conv2d_2 : !conv2d
+    %turned_5 = graph.transpose %detach_3 by [0, 2, 3, 1] : !conv2d -> !turned
+    %difference_4 = graph.subtract %embedding, %turned_5 : (!turned, !turned) -> !turned
+    %product_5 = graph.multiply %difference_4, %difference_4 : (!turned, !turned) -> !turned
+    %mean_4 = graph.reduce mean %product_5 dims [0, 1, 2, 3] : !turned -> tensor<f32>
+    %sum_6 = graph.add %mean_3, %mean_4 : (!decoder_bias, tensor<f32>) -> !decoder_bias
+    %detach_4 = graph.point detach %embedding : !turned
+    %turned_6 = graph.transpose %detach_4 by [0, 3, 1, 2] : !turned -> !conv2d
+    %difference_5 = graph.subtract %conv2d_2, %turned_6 : (!conv2d, !conv2d) -> !conv2d
+    %product_6 = graph.multiply %difference_5, %difference_5 : (!conv2d, !conv2d) -> !conv2d
+    %mean_5 = graph.reduce mean %product_6 dims [0, 1, 2, 3] : !conv2d -> tensor<f32>
+    %scale_4 = graph.scale %mean_5 by 0.25 : tensor<f32>
+    %sum_7 = graph.add %sum_6, %scale_4 : (!decoder_bias, tensor<f32>) -> !decoder_bias
+    %shaped_4 = graph.reshape %sum_7 : !decoder_bias -> tensor<f32>
+    graph.return %shaped_4 : tensor<f32>
+  }
+}

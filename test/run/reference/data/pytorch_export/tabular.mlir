@@ -1,0 +1,84 @@
+// Written by dtc.export.
+!classes = tensor<?x3xi32>
+!numbers = tensor<?x4xf32>
+!targets = tensor<?xf32>
+!tables_0_weight = tensor<5x6xf32>
+!tables_1_weight = tensor<7x6xf32>
+!tables_2_weight = tensor<11x6xf32>
+!norm_weight = tensor<4xf32>
+!bottom_0_weight = tensor<6x4xf32>
+!bottom_0_bias = tensor<6xf32>
+!top_0_weight = tensor<16x12xf32>
+!top_0_bias = tensor<16xf32>
+!top_3_weight = tensor<1x16xf32>
+!top_3_bias = tensor<1xf32>
+!part = tensor<?xi32>
+!embedding = tensor<?x6xf32>
+!joined = tensor<?x4x6xf32>
+!matmul = tensor<?x4x4xf32>
+!shaped = tensor<?x16xf32>
+!joined_2 = tensor<?x12xf32>
+!linear_3 = tensor<?x1xf32>
+
+module @tabular {
+  graph.func @loss(%classes: !classes, %numbers: !numbers, %targets: !targets) -> tensor<f32> {
+    %tables_0_weight = graph.param "tables.0.weight" normal(0.0, 0.194) decay : !tables_0_weight
+    %tables_1_weight = graph.param "tables.1.weight" normal(-0.0207, 0.168) decay : !tables_1_weight
+    %tables_2_weight = graph.param "tables.2.weight" normal(0.0335, 0.167) decay : !tables_2_weight
+    %norm_weight = graph.param "norm.weight" normal(0.991, 0.235) : !norm_weight
+    %norm_bias = graph.param "norm.bias" normal(0.0, 0.135) : !norm_weight
+    %bottom_0_weight = graph.param "bottom.0.weight" normal(0.0, 0.155) decay : !bottom_0_weight
+    %bottom_0_bias = graph.param "bottom.0.bias" normal(-0.0182, 0.148) : !bottom_0_bias
+    %top_0_weight = graph.param "top.0.weight" normal(0.0, 0.177) decay : !top_0_weight
+    %top_0_bias = graph.param "top.0.bias" normal(-0.0747, 0.171) : !top_0_bias
+    %top_3_weight = graph.param "top.3.weight" normal(-0.0387, 0.195) decay : !top_3_weight
+    %top_3_bias = graph.param "top.3.bias" constant(-0.08861001580953598) : !top_3_bias
+    %norm_running_mean = graph.param "norm.running_mean" zeros frozen : !norm_weight
+    %norm_running_var = graph.param "norm.running_var" ones frozen : !norm_weight
+    %norm_num_batches_tracked = graph.param "norm.num_batches_tracked" zeros frozen : tensor<f32>
+    %part = graph.slice %classes dim 1 start 0 size 1 squeeze : !classes -> !part
+    %embedding = graph.embedding %tables_0_weight, %part : (!tables_0_weight, !part) -> !embedding
+    %part_2 = graph.slice %classes dim 1 start 1 size 1 squeeze : !classes -> !part
+    %embedding_2 = graph.embedding %tables_1_weight, %part_2 : (!tables_1_weight, !part) -> !embedding
+    %part_3 = graph.slice %classes dim 1 start 2 size 1 squeeze : !classes -> !part
+    %embedding_3 = graph.embedding %tables_2_weight, %part_3 : (!tables_2_weight, !part) -> !embedding
+    %norm = graph.batch_norm %numbers, %norm_weight, %norm_bias state %norm_running_mean, %norm_running_var, %norm_num_batches_tracked momentum 0.1 : (!numbers, !norm_weight, !norm_weight, !norm_weight, !norm_weight, tensor<f32>) -> !numbers
+    %linear = graph.linear %norm, %bottom_0_weight, %bottom_0_bias transposed : (!numbers, !bottom_0_weight, !bottom_0_bias) -> !embedding
+    %active = graph.relu %linear : !embedding
+    %joined = graph.concat %active, %embedding, %embedding_2, %embedding_3 dim 1 stack : (!embedding, !embedding, !embedding, !embedding) -> !joined
+    %matmul = graph.matmul %joined, %joined transposed : (!joined, !joined) -> !matmul
+    %index = graph.iota : !bottom_0_bias
+    %number = graph.constant 11.0 : tensor<f32>
+    %number_2 = graph.constant 5.0 : tensor<f32>
+    %mask = graph.compare lt %index, %number_2 : (!bottom_0_bias, tensor<f32>) -> !bottom_0_bias
+    %number_3 = graph.constant 7.0 : tensor<f32>
+    %chosen = graph.where %mask, %number_3, %number : (!bottom_0_bias, tensor<f32>, tensor<f32>) -> !bottom_0_bias
+    %number_4 = graph.constant 4.0 : tensor<f32>
+    %mask_2 = graph.compare lt %index, %number_4 : (!bottom_0_bias, tensor<f32>) -> !bottom_0_bias
+    %number_5 = graph.constant 6.0 : tensor<f32>
+    %chosen_2 = graph.where %mask_2, %number_5, %chosen : (!bottom_0_bias, tensor<f32>, !bottom_0_bias) -> !bottom_0_bias
+    %number_6 = graph.constant 3.0 : tensor<f32>
+    %mask_3 = graph.compare lt %index, %number_6 : (!bottom_0_bias, tensor<f32>) -> !bottom_0_bias
+    %chosen_3 = graph.where %mask_3, %number_6, %chosen_2 : (!bottom_0_bias, tensor<f32>, !bottom_0_bias) -> !bottom_0_bias
+    %number_7 = graph.constant 2.0 : tensor<f32>
+    %mask_4 = graph.compare lt %index, %number_7 : (!bottom_0_bias, tensor<f32>) -> !bottom_0_bias
+    %chosen_4 = graph.where %mask_4, %number_7, %chosen_3 : (!bottom_0_bias, tensor<f32>, !bottom_0_bias) -> !bottom_0_bias
+    %number_8 = graph.constant 1.0 : tensor<f32>
+    %mask_5 = graph.compare lt %index, %number_8 : (!bottom_0_bias, tensor<f32>) -> !bottom_0_bias
+    %chosen_5 = graph.where %mask_5, %number_8, %chosen_4 : (!bottom_0_bias, tensor<f32>, !bottom_0_bias) -> !bottom_0_bias
+    %shaped = graph.reshape %matmul : !matmul -> !shaped
+    %chosen_6 = graph.gather %shaped, %chosen_5 dim 1 : (!shaped, !bottom_0_bias) -> !embedding
+    %joined_2 = graph.concat %active, %chosen_6 dim 1 : (!embedding, !embedding) -> !joined_2
+    %linear_2 = graph.linear %joined_2, %top_0_weight, %top_0_bias transposed : (!joined_2, !top_0_weight, !top_0_bias) -> !shaped
+    %active_2 = graph.relu %linear_2 : !shaped
+    %linear_3 = graph.linear %active_2, %top_3_weight, %top_3_bias transposed : (!shaped, !top_3_weight, !top_3_bias) -> !linear_3
+    %log_sigmoid = graph.point log_sigmoid %linear_3 : !linear_3
+    %difference = graph.subtract %number_8, %targets : (tensor<f32>, !targets) -> !targets
+    %shaped_2 = graph.reshape %linear_3 : !linear_3 -> !targets
+    %product = graph.multiply %difference, %shaped_2 : (!targets, !targets) -> !targets
+    %shaped_3 = graph.reshape %log_sigmoid : !linear_3 -> !targets
+    %difference_2 = graph.subtract %product, %shaped_3 : (!targets, !targets) -> !targets
+    %mean = graph.reduce mean %difference_2 dims [0] : !targets -> tensor<f32>
+    graph.return %mean : tensor<f32>
+  }
+}
