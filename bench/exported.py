@@ -64,7 +64,8 @@ def main():
                     side.take_turn(args.steps)
             cpu = [min(sample["cpu_s"] for sample in side.samples) for side in sides]
             wall = [statistics.median(sample["wall_s"] for sample in side.samples) for side in sides]
-            print(f"| {name} | {cpu[0]:.3f} | {cpu[1]:.3f} | {cpu[0] / cpu[1]:.3f} | {wall[0] / wall[1]:.3f} |", flush=True)
+            print(f"| {name} | {cpu[0]:.3f} | {cpu[1]:.3f} | {cpu[0] / cpu[1]:.3f} | {wall[0] / wall[1]:.3f} |",
+                  flush=True)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ state that it keeps outside of the graph."""
 import contextlib
 import gc
 import math
+import os
 import sys
 from unittest import mock
 
@@ -42,15 +43,33 @@ def watched():
             )
         set_attribute(self, name, value)
 
-    enter = torch.enable_grad.__enter__
+    enter, enter_none, leave_none = (
+        torch.enable_grad.__enter__,
+        torch.no_grad.__enter__,
+        torch.no_grad.__exit__,
+    )
+    without = []  # the regions of torch.no_grad() of the model; torch.is_grad_enabled() does not tell while it traces
+
+    def is_of_model(file):
+        return not is_own(file) or os.path.basename(file) == "_contextlib.py"  # of a decorator
 
     def checked_enter(self):
-        if not torch.is_grad_enabled() and not is_own(sys._getframe(1).f_code.co_filename):
+        if without and is_of_model(sys._getframe(1).f_code.co_filename):
             raise Refused(
                 "gradients are enabled within torch.no_grad(), whose rest torch.export then takes"
                 " for what has gradients; use detach"
             )
         return enter(self)
+
+    def noted_enter(self):
+        if is_of_model(sys._getframe(1).f_code.co_filename):
+            without.append(self)
+        return enter_none(self)
+
+    def noted_leave(self, *problem):
+        if without and without[-1] is self:
+            without.pop()
+        return leave_none(self, *problem)
 
     bag = torch.nn.functional.embedding_bag
 
@@ -74,6 +93,10 @@ def watched():
         torch.distributions.Distribution, "_validate_args", False  # it would read all values
     ), mock.patch.object(
         torch.enable_grad, "__enter__", checked_enter
+    ), mock.patch.object(
+        torch.no_grad, "__enter__", noted_enter
+    ), mock.patch.object(
+        torch.no_grad, "__exit__", noted_leave
     ), mock.patch.object(
         torch.Tensor, "register_hook", checked_hook
     ), mock.patch.object(

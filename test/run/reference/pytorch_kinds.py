@@ -184,7 +184,8 @@ def backwards(m, x):
     y = m.lstm(m.mix(x).transpose(0, 1))[0]
     largest, places = y.topk(2, 0)
     return (y.flip(0, -1) + y.sort(0)[0]).transpose(0, 1) + largest.sum(0)[:, None] + y.gather(0, places).mean(0)[
-        :, None] + torch.zeros_like(y).scatter_add(0, places, largest).transpose(0, 1)
+        :, None] + torch.zeros_like(y).scatter_add(0, places, largest).transpose(0, 1) + y.transpose(1, 2).sort(1)[
+            0].permute(2, 0, 1)
 
 
 def mixture(m, x):
