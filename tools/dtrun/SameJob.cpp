@@ -10,7 +10,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <elf.h>
 #include <link.h>
+#include <span>
 #include <sys/stat.h>
 
 #define XXH_INLINE_ALL
@@ -52,12 +55,45 @@ std::string exactly(float value) {
   return digits;
 }
 
-// Returns the file of a library that this process has loaded and whose name begins with `begin`, or
-// an empty string.
-std::string loadedFile(const std::string &begin) {
+// A library that this process has loaded. `id` is the build id that its linker noted in it, in
+// hexadecimal digits, or empty if it did not.
+struct Library {
+  std::string path, id;
+};
+
+// Reads the build id from the notes of a loaded object.
+std::string buildIdOf(const dl_phdr_info &object) {
+  using Part = ElfW(Phdr);
+  for (const Part &part : std::span(object.dlpi_phdr, object.dlpi_phnum)) {
+    if (part.p_type != PT_NOTE)
+      continue;
+    const auto *at = reinterpret_cast<const uint8_t *>(object.dlpi_addr + part.p_vaddr);
+    const uint8_t *end = at + part.p_memsz;
+    auto padded = [](size_t bytes) { return (bytes + 3) / 4 * 4; };
+    while (at + sizeof(ElfW(Nhdr)) <= end) {
+      const auto &note = *reinterpret_cast<const ElfW(Nhdr) *>(at);
+      const uint8_t *name = at + sizeof(note), *bytes = name + padded(note.n_namesz);
+      if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && bytes + note.n_descsz <= end &&
+          std::memcmp(name, "GNU", 4) == 0) {
+        std::string digits;
+        for (uint8_t byte : std::span(bytes, note.n_descsz)) {
+          digits += "0123456789abcdef"[byte >> 4];
+          digits += "0123456789abcdef"[byte & 15];
+        }
+        return digits;
+      }
+      at = bytes + padded(note.n_descsz);
+    }
+  }
+  return {};
+}
+
+// Returns the library that this process has loaded and whose name begins with `begin`; its path is
+// empty if there is none.
+Library loadedLibrary(const std::string &begin) {
   struct Search {
     const std::string &begin;
-    std::string found;
+    Library found;
   } search{begin, {}};
   ::dl_iterate_phdr(
       [](dl_phdr_info *info, size_t, void *data) {
@@ -66,22 +102,24 @@ std::string loadedFile(const std::string &begin) {
         size_t slash = path.rfind('/');
         std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
         if (name.rfind(search.begin, 0) == 0)
-          search.found = path;
-        return search.found.empty() ? 0 : 1;
+          search.found = {path, buildIdOf(*info)};
+        return search.found.path.empty() ? 0 : 1;
       },
       &search);
   return search.found;
 }
 
 // Adds the libraries that multiply matrices: their version and the processor type that they were
-// told to use. If ranks differ in either, replicas differ in their last bits.
+// told to use. If ranks differ in either, replicas differ in their last bits. A build id tells
+// builds apart without reading tens of megabytes.
 Status addLibraries(std::vector<Trait> &traits) {
   for (const char *library : {"libopenblas", "libdnnl"}) {
-    std::string path = loadedFile(library), hash;
-    if (!path.empty())
-      DTC_RETURN_IF_ERROR(hashFile(path, hash));
-    traits.push_back({library, path.empty() ? "none" : hash,
-                      path.empty() ? "none" : text("'", path, "' (hash ", hash, ")")});
+    auto [path, id] = loadedLibrary(library);
+    const char *kind = id.empty() ? "hash" : "build id";
+    if (!path.empty() && id.empty())
+      DTC_RETURN_IF_ERROR(hashFile(path, id));
+    traits.push_back({library, path.empty() ? "none" : id,
+                      path.empty() ? "none" : text("'", path, "' (", kind, " ", id, ")")});
   }
   for (const char *variable : {"OPENBLAS_CORETYPE", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"}) {
     const char *value = std::getenv(variable);

@@ -30,6 +30,19 @@ protected:
 
 bool hasStep(const Result &result) { return result.output.find("step ") != std::string::npos; }
 
+// Changes the build ids of the libraries in a folder.
+void changeBuildIds(const std::string &there) {
+  for (const auto &file : std::filesystem::directory_iterator(there)) {
+    std::fstream library(file.path(), std::ios::in | std::ios::out | std::ios::binary);
+    std::string start(4096, '\0'), note("\4\0\0\0\24\0\0\0\3\0\0\0GNU\0", 16);
+    library.read(start.data(), static_cast<std::streamsize>(start.size()));
+    size_t id = start.find(note);
+    ASSERT_NE(id, std::string::npos) << file.path();
+    library.seekp(static_cast<std::streamoff>(id + note.size()));
+    library.put(static_cast<char>(start[id + note.size()] ^ 1));
+  }
+}
+
 // Each difference ends both ranks before the first step, and is printed once.
 TEST_F(Job, RefusesRanksThatDiffer) {
   test::ProgramBuilder builder = test::sampleProgram(2, test::readBytes(DTC_SAMPLE_KERNELS));
@@ -46,6 +59,11 @@ TEST_F(Job, RefusesRanksThatDiffer) {
                   "$DTRUN s2.dte -n 2 --data synthetic --steps 0 --seed 2 --dump-params q")
                 .exitCode,
             0);
+  std::filesystem::create_directory(path("libraries"));
+  ASSERT_EQ(shell("cp -L $(ldd $DTRUN | sed -n 's/.*libdnnl.* => \\([^ ]*\\) .*/\\1/p') libraries")
+                .exitCode,
+            0);
+  changeBuildIds(path("libraries"));
   const struct {
     const char *second, *message;
   } cases[] = {
@@ -65,6 +83,8 @@ TEST_F(Job, RefusesRanksThatDiffer) {
        "has OPENBLAS_CORETYPE Haswell, rank 0 on host '"},
       {"env ONEDNN_MAX_CPU_ISA=SSE41 $DTRUN s2.dte --data bytes:t.txt --steps 900",
        "has ONEDNN_MAX_CPU_ISA SSE41, rank 0 on host '"},
+      {"env LD_LIBRARY_PATH=libraries $DTRUN s2.dte --data bytes:t.txt --steps 900",
+       "has libdnnl 'libraries/libdnnl.so"},
   };
   for (const auto &each : cases) {
     Result result = runBoth("$DTRUN s2.dte --data bytes:t.txt --steps 900", each.second);
@@ -148,6 +168,11 @@ TEST_F(Job, RefusesRanksThatEvaluateOtherwise) {
   std::ofstream(path("there/e.txt")) << std::string(200, '\1') + '\2' + std::string(199, '\1');
   std::ofstream(path("short.txt")) << std::string(100, '\1');
   const std::string common = "$DTRUN e2.dte --data synthetic --steps 9 ";
+  std::filesystem::create_directory(path("libraries"));
+  ASSERT_EQ(shell("cp -L $(ldd $DTRUN | sed -n 's/.*libdnnl.* => \\([^ ]*\\) .*/\\1/p') libraries")
+                .exitCode,
+            0);
+  changeBuildIds(path("libraries"));
   const struct {
     const char *second, *message;
   } cases[] = {
