@@ -66,6 +66,12 @@ static double leastBytes(const ModelCost &model, const Decisions &d, const Estim
 // merged into one overlap with nothing.
 static bool programMayFit(const ModelCost &model, const Decisions &d,
                           const EstimateRequest &request) {
+  // Lowers nothing where what must be there is far less than the memory: small models on CPUs.
+  constexpr double kFarFromFull = 8;
+  double kept = model.allKept[static_cast<size_t>(d.recomputeMost)];
+  if (leastBytes(model, d, request, kept, request.precision.gradientBytes) <=
+      request.memoryLimit / kFarFromFull)
+    return true;
   auto mayFitWith = [&](int64_t bucketBytes) {
     return request.programs->leastBytes(withBuckets(d, bucketBytes), *model.placements) <=
            request.memoryLimit;
