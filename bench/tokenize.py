@@ -12,6 +12,7 @@ What counts are processor seconds of the process and its children, which other w
 
 Usage: tokenize.py --python VENV/bin/python   (has datasets, transformers, tokenizers and pyarrow)
 """
+
 import argparse
 import json
 import os
@@ -60,13 +61,19 @@ def write_corpus(path):
             except (UnicodeDecodeError, OSError):
                 continue
             for begin in range(0, min(len(text), 300_000), 3000):
-                out.write(json.dumps({"text": text[begin: begin + 3000]}, ensure_ascii=False) + "\n")
+                out.write(json.dumps({"text": text[begin : begin + 3000]}, ensure_ascii=False) + "\n")
 
 
 def run(command):
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "HF_HUB_OFFLINE": "1"}
-    result = subprocess.run(["taskset", "-c", "0", *map(str, command)], text=True, capture_output=True, env=environment,
-                            stdin=subprocess.DEVNULL, check=False)
+    result = subprocess.run(
+        ["taskset", "-c", "0", *map(str, command)],
+        text=True,
+        capture_output=True,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
     if result.returncode:
         sys.exit(f"{' '.join(map(str, command))}:\n{result.stderr}")
     return json.loads(result.stdout.splitlines()[-1])
@@ -88,18 +95,44 @@ def main():
         if not given.tokenizer:
             subprocess.run([given.python, "-c", TRAIN, corpus, tokenizer], check=True)
         for turn in range(given.repeat):
-            ours = run([given.python, "-m", "dtc_data", "build", corpus, "--tokenizer", tokenizer, "--document-end",
-                        "<|endoftext|>", "--workers", 1, "--format", "json", "-o", folder / f"out{turn}"])
+            ours = run(
+                [
+                    given.python,
+                    "-m",
+                    "dtc_data",
+                    "build",
+                    corpus,
+                    "--tokenizer",
+                    tokenizer,
+                    "--document-end",
+                    "<|endoftext|>",
+                    "--workers",
+                    1,
+                    "--format",
+                    "json",
+                    "-o",
+                    folder / f"out{turn}",
+                ]
+            )
             peer = run([given.python, "-c", PEER, corpus, tokenizer, folder / f"peer{turn}"])
             if ours["tokens"] != peer["tokens"]:
                 sys.exit(f"dtc has {ours['tokens']} tokens, the peer {peer['tokens']}")
             rates["dtc"].append(ours["tokens"] / ours["core_seconds"])
             rates["peer"].append(peer["tokens"] / peer["seconds"])
     middle = {name: statistics.median(each) for name, each in rates.items()}
-    print(json.dumps({"tokens": ours["tokens"], "tokens_per_core_second": middle,
-                      "ratio": middle["dtc"] / middle["peer"],
-                      "ratios": [a / b for a, b in zip(rates["dtc"], rates["peer"])],
-                      "machine": machine(), "commit": commit()}, indent=1))
+    print(
+        json.dumps(
+            {
+                "tokens": ours["tokens"],
+                "tokens_per_core_second": middle,
+                "ratio": middle["dtc"] / middle["peer"],
+                "ratios": [a / b for a, b in zip(rates["dtc"], rates["peer"])],
+                "machine": machine(),
+                "commit": commit(),
+            },
+            indent=1,
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -82,6 +82,7 @@ int main(int argc, char **argv) {
   dtc::addDiff(app, exitCode);
   dtc::addExport(app, exitCode);
   dtc::addCheckpoint(app, exitCode);
+  dtc::addLaunch(app, exitCode);
   dtc::addData(app, exitCode);
   dtc::addCalibrate(app, exitCode);
   try {
