@@ -80,7 +80,7 @@ sed -E 's/"nodes": ?1\b/"nodes": 2/' plan.json >two-nodes.json
 "$root/build/bin/dtc" launch two-nodes.json --on slurm --program "$folder/model.dte" -o job --name two-nodes --restarts 2 -- \
   --data synthetic --steps "${STEPS:-120}" --seed 1 --checkpoint-dir "$folder/run" --checkpoint-every 10
 cat job/job.sbatch
-export PATH=$root/build/bin:$PATH
+export PATH=$root/build/bin:$PATH MASTER_ADDR=127.0.0.1 # the nodes' names have no addresses
 job=$(sbatch --parsable job/job.sbatch)
 log=two-nodes-$job.log
 for _ in $(seq 600); do

@@ -207,7 +207,11 @@ def check_kubernetes(folder, plan):
 
 STAND_IN = """#!/bin/bash
 # Writes down its words and environment; then does as DO says.
-{ printf '%q ' "$(basename "$0")" "$@"; echo; echo "$RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE"; } > "$OUT/call.$BASHPID"
+{
+  printf '%q ' "$(basename "$0")" "$@"
+  echo
+  echo "$RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE"
+} > "$OUT/call.$BASHPID"
 eval "$DO"
 """
 
@@ -275,7 +279,7 @@ def check_node_script(folder, command, variable):
     code = process.wait(timeout=20)
     check(code == 143 and time.monotonic() - begun >= 0.25, f"after SIGTERM a node ends with {code}")
     try:
-        os.killpg(process.pid, signal.SIGKILL)  # what the stand-ins started
+        os.killpg(process.pid, signal.SIGKILL)  # sleeping stand-ins
     except ProcessLookupError:
         pass
 
