@@ -19,8 +19,8 @@ dd if=/dev/urandom of=munge.key bs=1 count=1024 status=none
 chmod 400 munge.key
 mkdir -p state spool-n0 spool-n1 munge
 chmod 755 munge
-munged --foreground --force --key-file="$folder/munge.key" --socket="$folder/munge/socket" --pid-file="$folder/munged.pid" \
-  --log-file="$folder/munged.log" --seed-file="$folder/munge.seed" &
+munged --foreground --force --key-file="$folder/munge.key" --socket="$folder/munge/socket" \
+  --pid-file="$folder/munged.pid" --log-file="$folder/munged.log" --seed-file="$folder/munge.seed" &
 pids+=($!)
 cat >slurm.conf <<CONF
 ClusterName=dtc
@@ -77,8 +77,8 @@ sinfo -N
 "$root/build/bin/dtc" compile "$root/models/configs/gpt2-quickstart.json" --seq-len 128 --topology cpu --devices 2 \
   --global-batch 16 --plan plan.json -o model.dte >compile.txt
 sed -E 's/"nodes": ?1\b/"nodes": 2/' plan.json >two-nodes.json
-"$root/build/bin/dtc" launch two-nodes.json --on slurm --program "$folder/model.dte" -o job --name two-nodes --restarts 2 -- \
-  --data synthetic --steps "${STEPS:-120}" --seed 1 --checkpoint-dir "$folder/run" --checkpoint-every 10
+"$root/build/bin/dtc" launch two-nodes.json --on slurm --program "$folder/model.dte" -o job --name two-nodes \
+  --restarts 2 -- --data synthetic --steps "${STEPS:-120}" --seed 1 --checkpoint-dir "$folder/run" --checkpoint-every 10
 cat job/job.sbatch
 export PATH=$root/build/bin:$PATH MASTER_ADDR=127.0.0.1 # the nodes' names have no addresses
 job=$(sbatch --parsable job/job.sbatch)
@@ -89,8 +89,13 @@ for _ in $(seq 600); do
 done
 [ -d run/step-20 ] || { echo "slurm.sh: no checkpoint came"; cat "$log"; exit 1; }
 echo "== node n1 is killed"
-pkill -KILL -P "$lost" 2>/dev/null || true
 kill -KILL "$lost"
+for each in /proc/[0-9]*; do # the ranks that it started
+  if tr '\0' '\n' <"$each/environ" 2>/dev/null | grep -qx "SLURMD_NODENAME=n1" &&
+    grep -qzF "$folder/model.dte" "$each/cmdline" 2>/dev/null; then
+    kill -KILL "${each#/proc/}" 2>/dev/null || true
+  fi
+done
 sleep 12
 start n1
 for _ in $(seq 600); do

@@ -17,12 +17,12 @@ struct JobRequest {
   std::vector<std::string> flags; // of dtrun
   // Times that ranks that died are started again; with `flags` that save checkpoints.
   int64_t restarts = 0;
-  std::string timeLimit;          // of Slurm: "24:00:00"; empty: that of the partition
+  std::string timeLimit;          // Slurm's limit: "24:00:00"; empty: the partition's
   std::string interface;          // network interface of the ranks' connections; empty: any
   std::vector<std::string> hosts; // names of the nodes; empty where the starter finds them
-  std::string image;              // of a container with dtrun
+  std::string image;              // a container's image with dtrun
   std::vector<std::pair<std::string, std::string>> volumes; // claim, folder in the container
-  std::vector<std::pair<std::string, int64_t>> resources;   // of a node, beside its GPUs
+  std::vector<std::pair<std::string, int64_t>> resources;   // each node's, beside its GPUs
 
   // Returns the ranks of all nodes.
   int64_t ranks() const { return nodes * ranksPerNode; }

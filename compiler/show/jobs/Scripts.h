@@ -1,4 +1,5 @@
-// Scripts of Slurm, mpirun and torchrun. Internal to this folder: jobFiles() has checked the request.
+// Scripts of Slurm, mpirun and torchrun. Internal to this folder: jobFiles() has checked the
+// request.
 #pragma once
 
 #include "compiler/show/jobs/Job.h"
