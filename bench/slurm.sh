@@ -91,7 +91,7 @@ done
 echo "== node n1 is killed"
 kill -KILL "$lost"
 for each in /proc/[0-9]*; do # the ranks that it started
-  if tr '\0' '\n' <"$each/environ" 2>/dev/null | grep -qx "SLURMD_NODENAME=n1" &&
+  if { tr '\0' '\n' <"$each/environ"; } 2>/dev/null | grep -qx "SLURMD_NODENAME=n1" &&
     grep -qzF "$folder/model.dte" "$each/cmdline" 2>/dev/null; then
     kill -KILL "${each#/proc/}" 2>/dev/null || true
   fi
