@@ -60,7 +60,7 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
   Option<bool> splitBackward{*this, "split-backward",
                              llvm::cl::desc("Weight gradients in a task of their own"),
                              llvm::cl::init(false)};
-  Option<bool> roll{*this, "roll", llvm::cl::desc("Alike layers stand there once"),
+  Option<bool> roll{*this, "roll", llvm::cl::desc("Equal layers stand there once"),
                     llvm::cl::init(true)};
   Option<bool> onGpu{*this, "on-gpu",
                      llvm::cl::desc("Products do what kernels would do to their results"),

@@ -97,8 +97,9 @@ FailureOr<graph::FuncOp> ModulePartitioner::partition(graph::FuncOp func,
   if (auto it = locals.find(func); it != locals.end()) {
     for (auto [before, now] : llvm::zip(it->second.resting, resting))
       if (before.has_value() != now.has_value() || (before && before->atRest != now->atRest))
-        return func.emitOpError("is called with parameters that rest in different ways; place "
-                                "those that the same block reads as the same argument alike");
+        return func.emitOpError(
+            "is called with parameters that rest in different ways; place "
+            "those that the same block reads as the same argument in the same way");
     return it->second.local;
   }
   graph::FuncOp local = createLocal(func.getLoc(), func.getSymName(), func.getSymVisibilityAttr());

@@ -11,8 +11,8 @@
 namespace dtc::rt {
 using format::text;
 
-// Rank 0 has a connection to each, and leaves MPI as many files as it may want. Limits are alike on
-// all hosts, as a rule, so that nobody looks for a rank 0 that may not.
+// Rank 0 has a connection to each, and leaves MPI as many files as it may want. Limits are the same
+// on all hosts, as a rule, so that nobody looks for a rank 0 that may not.
 static bool mayConnectTo(int ranks) {
   constexpr rlim_t kOthers = 512;
   rlimit files = {};

@@ -13,7 +13,7 @@ struct WorldOptions {
   double timeoutSeconds = 600;        // longest that any call may wait for a peer
   double startSeconds = 120;          // longest that ranks may take to meet, and to connect
   size_t maxElements = 0;             // most that one MPI call moves; 0: INT_MAX; less is for tests
-  PhaseListener *phases = nullptr;    // hears of the phases up to JoiningWorld
+  PhaseListener *phases = nullptr;    // is notified of the phases up to JoiningWorld
   EnvironmentReader environment = {}; // names the rendezvous of Gloo's ranks; getenv if empty
 };
 

@@ -18,8 +18,8 @@ class Rendezvous {
 public:
   virtual ~Rendezvous() = default;
   // sent[r] goes to rank r, and received[r] becomes what rank r has sent to this one. Every rank
-  // calls it, alike, and sends at most kMostParcel bytes to each. Aborted where ranks have left, or
-  // have not spoken in time: names them.
+  // calls it equally often, and sends at most kMostParcel bytes to each. Aborted where ranks have
+  // left, or have not spoken in time: names them.
   virtual Status exchange(const std::vector<std::string> &sent,
                           std::vector<std::string> &received) = 0;
   // Returns the address at which others reach this rank's machine, e.g. "10.0.0.7" or "::1".

@@ -47,8 +47,8 @@ private:
   double toldAt = 0;
 };
 
-// Seconds since this machine began, on which the launcher and the ranks that it hears are. Nobody
-// sets this clock.
+// Seconds since this machine began, on which the launcher and the ranks that report to it are.
+// Nobody sets this clock.
 double launchClock();
 
 // The rank's side: answers the launcher that this process was started by, if it was started by one.

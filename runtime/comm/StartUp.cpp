@@ -68,7 +68,7 @@ std::chrono::steady_clock::time_point StartUp::deadlineOf(Phase phase) const {
              std::chrono::duration<double>(seconds));
 }
 
-// Seconds after its own deadline until a rank hears which ranks are missing.
+// Seconds after its own deadline until a rank is told which ranks are missing.
 constexpr double kAttendancePatience = 3;
 
 // So that what is known comes before a phase's deadline.

@@ -68,7 +68,7 @@ constexpr KnownFormat kFormats[] = {
     {0, "\x80\x05\x95"sv, "a Python pickle", kArrays},
 };
 
-// The files of llm.c that begin alike but hold no tokens to train on.
+// The files of llm.c that begin in the same way but hold no tokens to train on.
 struct OtherLlmc {
   int32_t magic;
   const char *what;

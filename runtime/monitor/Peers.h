@@ -1,4 +1,4 @@
-// The keepers of all other ranks, as rank 0's hears them.
+// The keepers of all other ranks, which report to that of rank 0.
 #pragma once
 
 #include "runtime/monitor/Hub.h"

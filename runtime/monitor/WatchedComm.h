@@ -1,4 +1,4 @@
-// The world of a job, whose calls the monitor hears of.
+// The world of a job, which reports its calls to the monitor.
 #pragma once
 
 #include "runtime/comm/Comm.h"

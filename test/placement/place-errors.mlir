@@ -57,7 +57,7 @@ module {
 module {
   shard.grid @mesh(shape = 1x2) {graph.axis_names = ["dp", "tp"], graph.axis_roles = ["data", "tensor"]}
   graph.parameter @"h.0.w" : tensor<4x4xf32> init zeros placement <[replicate, shard(0)]>
-  // expected-error @+1 {{parameter 'h.1.w' is placed otherwise than 'h.0.w', which the same block reads as the same argument; place both alike}}
+  // expected-error @+1 {{parameter 'h.1.w' is placed otherwise than 'h.0.w', which the same block reads as the same argument; give both the same placement}}
   graph.parameter @"h.1.w" : tensor<4x4xf32> init zeros placement <[replicate, shard(1)]>
   graph.func private @layer(%x: tensor<8x4xf32>, %w: tensor<4x4xf32>) -> tensor<8x4xf32> {
     %0 = graph.linear %x, %w : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>

@@ -37,7 +37,7 @@ private:
 } // namespace
 
 // Lists parameters and state of all programs. Tensors of one name are one tensor: the loader has
-// checked that all programs describe it alike.
+// checked that all programs describe it in the same way.
 Status Checkpoints::readSources() {
   const format::Manifest &manifest = executable->manifest();
   const auto &rankProgram = *manifest.rank_program();

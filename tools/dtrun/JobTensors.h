@@ -10,7 +10,7 @@
 namespace dtc::rt {
 
 // The tensors of a job. Tensors of one name are one tensor: the loader has checked that all
-// programs describe it alike.
+// programs describe it in the same way.
 struct JobTensors {
   std::vector<CheckpointSource> all; // the same on all ranks
   // for each of `all` the tensor in this rank's program, or null

@@ -45,8 +45,9 @@ std::vector<TensorSpec> specsOf(const format::Program &program, DumpedTensors wh
 }
 
 // Lists the parameters, or gradients, of all programs. Tensors of one name are one tensor: the
-// loader has checked that all programs describe it alike, except for the type of a gradient, which
-// is taken from the first program. Each tensor lists its ranks, unless all ranks have it.
+// loader has checked that all programs describe it in the same way, except for the type of a
+// gradient, which is taken from the first program. Each tensor lists its ranks, unless all ranks
+// have it.
 Status specsOfJob(const format::Manifest &manifest, DumpedTensors which,
                   std::vector<TensorSpec> &specs) {
   const auto &rankProgram = *manifest.rank_program();

@@ -5,7 +5,7 @@
 
 namespace dtc::rt {
 
-// The running mean of the losses, in which later steps weigh more: the first kSteady count alike,
+// The running mean of the losses, in which later steps weigh more: the first kSteady count equally,
 // then each new one counts 1 / kSteady.
 struct LossMean {
   double value = 0;

@@ -6,7 +6,7 @@
 
 namespace dtc {
 
-// Splits the repeats of '@loss' where the plan treats layers unlike, and says on each call and
+// Splits the repeats of '@loss' where the plan treats layers differently, and says on each call and
 // repeat what backward runs again of it (graph.recompute). With stages, also where everything is:
 // graph.stage_of_chunk on the module, and graph.chunk on parameters that are repeated and on every
 // op of '@loss' that depends on a parameter: on a layer the chunk that the plan has it in, on what

@@ -73,7 +73,7 @@ LogicalResult placeParameter(graph::ParameterOp parameter, const Plan &plan, con
     if (first && *first != *placement)
       return parameter.emitError()
              << "parameter '" << name << "' is placed otherwise than '" << names.front()
-             << "' by the plan; the layers of a repeat are placed alike";
+             << "' by the plan; the layers of a repeat have the same placements";
     first = *placement;
   }
   parameter.setPlacementAttr(toAttr(parameter.getContext(), *first));

@@ -29,7 +29,7 @@ struct ModelArchitecture {
   int64_t experts = 0, expertsOfToken = 0;
   // Rows that an expert has room for, over its share of the tokens; more are dropped.
   double capacity = 0;
-  // All of the above was read, and layers are alike in it.
+  // All of the above was read, and is the same in all layers.
   bool isWhole = false;
 
   bool operator==(const ModelArchitecture &) const = default;

@@ -177,7 +177,7 @@ std::vector<LinkLevel> cutLevels(const Topology &whole, llvm::ArrayRef<LinkLevel
   return cut;
 }
 
-Topology sliceAlike(const Topology &whole, int64_t first, int64_t count) {
+Topology sliceHomogeneous(const Topology &whole, int64_t first, int64_t count) {
   Topology cut;
   cut.name = whole.name;
   cut.description = whole.description;
@@ -248,7 +248,7 @@ std::vector<LinkLevel> Topology::levelsOf(llvm::ArrayRef<int64_t> ranks) const {
 Topology Topology::slice(int64_t first, int64_t count) const {
   assert(first >= 0 && count > 0 && first + count <= numDevices() && "ranks of the topology");
   if (parts.empty())
-    return sliceAlike(*this, first, count);
+    return sliceHomogeneous(*this, first, count);
   Topology cut;
   cut.name = name;
   cut.description = description;
@@ -260,7 +260,7 @@ Topology Topology::slice(int64_t first, int64_t count) const {
     int64_t end = std::min(first + count, start + parts[i].numDevices());
     if (begin >= end)
       continue;
-    cut.parts.push_back(sliceAlike(parts[i], begin - start, end - begin));
+    cut.parts.push_back(sliceHomogeneous(parts[i], begin - start, end - begin));
     kept.push_back(i);
   }
   if (kept.size() == 1)

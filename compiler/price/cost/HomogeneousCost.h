@@ -1,4 +1,4 @@
-// Seconds of collectives where all devices and links are alike. Internal to this folder.
+// Seconds of collectives on homogeneous devices and links. Internal to this folder.
 #pragma once
 
 #include "compiler/price/cost/Cost.h"

@@ -183,7 +183,7 @@ double secondsOfGroup(CollectiveKind kind, double bytes, const RankGroup &group,
 
 double secondsOfSlowestGroup(CollectiveKind kind, double bytes, const RankGroup &group,
                              const Topology &topology) {
-  // Groups with as many ranks in each part and each group of devices are alike.
+  // Groups with as many ranks in each part and each group of devices cost the same.
   double slowest = 0;
   std::set<std::vector<std::pair<size_t, size_t>>> seen;
   for (int64_t rank = 0; rank < topology.numDevices(); ++rank) {

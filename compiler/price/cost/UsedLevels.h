@@ -13,7 +13,7 @@ struct UsedLevel {
   double inside = 1; // ranks of the group within one group of the level below: each has a link of
                      // its own to this level
   double ring = 0;   // in a ring over the level, both ways together where links are of each way
-  double spread = 0; // to all others of the level alike
+  double spread = 0; // to each of the other devices of the level, equally
   double pair = 0;   // to one other
   double inNetwork = 0; // bandwidth through the switch; 0: it does not reduce
   double latency = 0;   // seconds per hop of a small message

@@ -39,7 +39,7 @@ public:
 
   // Bytes of one rank. Nothing for decisions that dtc can't compile and for pipelines, after a
   // diagnostic where lowering fails, for models whose layers are of several kinds, and where layers
-  // recompute unlike each other.
+  // recompute differently.
   // `goodEnough`: bytes; what fits in these may in truth need less, by what a better arena spares.
   std::optional<MemoryParts> of(const Decisions &decisions, const SearchedPlacements &placements,
                                 double goodEnough = 0);
@@ -72,7 +72,7 @@ private:
   // Returns the outline of all layers.
   std::optional<StepOutline> outlineOf(const Decisions &decisions,
                                        const SearchedPlacements &placements);
-  // The same of what buckets leave alike.
+  // The same of the bytes that do not depend on buckets.
   static Decisions outlineKeyOf(Decisions decisions);
   const std::optional<BytesByKind> &liveOf(const Decisions &decisions,
                                            const SearchedPlacements &placements);

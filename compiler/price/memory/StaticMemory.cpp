@@ -128,7 +128,7 @@ static std::optional<std::vector<StaticSize>> sizesWith(ModuleOp model, Plan pla
 std::optional<std::vector<StaticSize>> staticSizes(ModuleOp model, const Plan &plan, bool onGpu,
                                                    bool isWhole) {
   const Decisions &d = plan.decisions;
-  // Two of the same rest by pp, so that interleaved rounds end alike.
+  // Two of the same rest by pp, so that all interleaved rounds end in the same way.
   int64_t fewer = 4 * d.pp * d.virtualStages + d.numMicroBatches % d.pp, more = fewer + 2 * d.pp;
   if (isWhole || d.numMicroBatches <= more)
     return sizesWith(model, plan, d.numMicroBatches, onGpu);

@@ -34,7 +34,7 @@ struct ModelFacts {
   // Model flops of one sample, forward and backward, as Megatron-LM counts them: matrix products
   // only, attention's included and counted in full, backward twice the forward; where parameters
   // are frozen, for what is trained alone. Of experts, the rows that tokens fill when all experts
-  // are used alike.
+  // are used equally.
   double flopsPerSample = 0;
   // The same with half of the products of causal attention, what a kernel does that skips masked
   // pairs.

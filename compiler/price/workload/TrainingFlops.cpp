@@ -68,9 +68,9 @@ private:
       results = counted.active;
       std::vector<bool> next = arguments;
       std::copy_n(results.begin(), call.getNumCarried(), next.begin());
-      int64_t alike = next == arguments ? left : 1;
-      flops += counted.flops * static_cast<double>(alike);
-      left -= alike;
+      int64_t equal = next == arguments ? left : 1;
+      flops += counted.flops * static_cast<double>(equal);
+      left -= equal;
       arguments = std::move(next);
     }
     for (auto [result, isActive] : llvm::zip(call->getResults(), results))

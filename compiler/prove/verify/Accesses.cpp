@@ -87,7 +87,7 @@ void addCopy(const format::Manifest &manifest, const format::StridedCopy &op, Ac
   for (uint32_t i = 0; i < format::sizeOf(op.sizes()); ++i)
     if (op.sizes()->Get(i) > 1)
       dims.push_back(i);
-  // A dim of the ranks of a group first: what they hold lies apart, in blocks that may be of unlike
+  // A dim of the ranks of a group first: what they hold lies apart, in blocks of different
   // kinds. Rows of one tensor are all alike, and their hull will do.
   // The outermost dim on either side, where it is as long as a list of ranks.
   const auto *groups = manifest.groups();

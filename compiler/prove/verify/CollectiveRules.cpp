@@ -50,8 +50,8 @@ bool isMadeByCollective(const ProgramState &state, const Provenance &origin) {
 }
 
 // Checks that a range that is combined is not the same already on all ranks that take part.
-std::optional<Fault> checkUnlike(const ProgramState &state, const format::Collective &op, bool sums,
-                                 const ValueRange &range) {
+std::optional<Fault> checkDiffering(const ProgramState &state, const format::Collective &op,
+                                    bool sums, const ValueRange &range) {
   AxisSet same = axesWithout(state.groups.spread(op.group(), state.steps.index), range.value.axes);
   // The maximum of equals is what they are, and a gather may put copies side by side.
   bool isPart = op.role() == format::CollectiveRole::gradient ||
@@ -110,7 +110,7 @@ std::optional<Fault> checkCollective(const ProgramState &state, const format::Co
   for (const ValueRange &range : state.memory.operand(0)) {
     if (range.value.isZero)
       continue;
-    if (std::optional<Fault> found = checkUnlike(state, op, sums, range))
+    if (std::optional<Fault> found = checkDiffering(state, op, sums, range))
       return found;
     if (!sums)
       continue;

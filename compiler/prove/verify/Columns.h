@@ -39,8 +39,8 @@ struct BoxDim {
 std::optional<Columns> columnsOf(std::vector<BoxDim> dims, int64_t elementBytes);
 
 // Sets of bytes of a segment, by number: equal sets have equal numbers. Positions are counted from
-// the begin of the segment, so that two segments of one length that were written alike have equal
-// sets, wherever they are. A set that is too irregular to be followed is taken for kAll.
+// the begin of the segment, so that two segments of one length that were written in the same way
+// have equal sets, wherever they are. A set that is too irregular to be followed is taken for kAll.
 class ColumnSets {
 public:
   using Set = uint16_t;

@@ -88,7 +88,8 @@ std::optional<Fault> followFunction(ProgramState &state) {
   for (const Touch &touch : state.at.source->touches) {
     if (!touch.writes)
       continue;
-    // Shares add up to what all ranks hold, so they are unlike whatever they were made of.
+    // Shares add up to what all ranks hold, so they differ between ranks, whatever they were made
+    // of.
     AxisSet share = shareOf(state, result++);
     Value value = made;
     value.axes |= share;

@@ -13,7 +13,7 @@ namespace dtc {
 struct InitialTensor {
   uint32_t buffer = 0;
   std::string name;
-  AxisSet shards = 0; // axes along which ranks hold unlike parts of it
+  AxisSet shards = 0; // axes along which ranks hold different parts of it
   uint64_t elements = 0;
   bool isShared = false; // other programs have it, too
   bool isInput = false;

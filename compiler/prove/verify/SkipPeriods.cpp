@@ -73,7 +73,7 @@ bool PeriodSkipper::addCycle(const std::vector<uint32_t> &cycle, Order &order,
   return true;
 }
 
-// The segments of each slot, which must be cut alike.
+// The segments of each slot, which must be cut at the same places.
 bool PeriodSkipper::addSlots(const Use &use, std::vector<bool> &isSet) {
   uint32_t slots = steps.program.buffers()->Get(use.touch->buffer)->slots();
   const Segments &segments = steps.segments;

@@ -1,4 +1,4 @@
-// Micro-batches alike are followed until nothing new comes of them, and then skipped.
+// Follows equal micro-batches until nothing new comes of them, and skips the rest.
 #pragma once
 
 #include "compiler/prove/verify/Periods.h"
@@ -14,23 +14,21 @@ namespace dtc {
 // - times, of which only the order matters: per stream, the set of observed times that are past;
 // - addends of sums that no period begins: each period adds the same number.
 // Columns written of a segment's rows are counted from the begin of the segment. Segments of slots
-// that correspond have one length and lie alike in each piece that a period touches, so that a
-// period writes and reads the same columns of both: columns are equal in equivalent states.
+// that correspond have one length and the same position in each piece that a period touches, so
+// that a period writes and reads the same columns of both: columns are equal in equivalent states.
 // A period reads nothing of the state in which equivalent states differ: it compares micro-batches
 // with its own and times with observed ones. It counts addends only in runs of the whole step, and
 // a period has none. So if S(k) and S(k+1) are equivalent, period k+1 does the same as period k,
 // with the same result, and leaves a state S(k+2) that is equivalent to S(k+1). By induction this
 // holds to the end of the repetition, and the state there is S(k+1) moved on by the periods
-// between.
-// Inputs of each micro-batch have memory of their own. No period may write such memory, and the
-// inputs of every skipped micro-batch are checked. A period assumes that other programs send the
-// same as in the period before; Board compares this with what they do send at the end. If any
-// assumption were wrong, there would be a first wrong one, as CommunicationProof proves that
+// between. Inputs of each micro-batch have memory of their own. No period may write such memory,
+// and the inputs of every skipped micro-batch are checked. A period assumes that other programs
+// send the same as in the period before; Board compares this with what they do send at the end. If
+// any assumption were wrong, there would be a first wrong one, as CommunicationProof proves that
 // matched operations can be ordered, and its value would have been computed from right ones: a
-// contradiction.
-// Facts that are checked only at the end, such as collectives whose result is still unread, are in
-// S(k+1) as they will be there. A result that can no longer be read has an equal in period k, which
-// is found.
+// contradiction. Facts that are checked only at the end, such as collectives whose result is still
+// unread, are in S(k+1) as they will be there. A result that can no longer be read has an equal in
+// period k, which is found.
 class PeriodSkipper {
 public:
   explicit PeriodSkipper(ProgramState &state);

@@ -25,7 +25,7 @@ FlowResult followReceive(ProgramState &state, const format::Transfer &op) {
   std::optional<Value> value = state.channels.received(channel);
   if (!value)
     return FlowResult::waiting();
-  // Ranks that receive from one another hold unlike things.
+  // Ranks that receive from one another hold different values.
   value->axes |= state.groups.spread(op.group(), state.steps.index);
   state.channels.pass(channel);
   return state.memory.write(state.at.source->touches[0], [&](uint32_t) { return *value; });

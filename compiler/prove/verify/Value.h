@@ -8,7 +8,7 @@ namespace dtc {
 // The properties of a value over all ranks of a program. Values form a lattice: the join of two is
 // the least that is true of whatever is made of both.
 struct Value {
-  AxisSet axes = 0;    // axes along which ranks may hold unlike values
+  AxisSet axes = 0;    // axes along which ranks may hold different values
   AxisSet partial = 0; // axes along which it is a part of a sum
   AxisSet samples = 0; // axes along which ranks have samples of their own, not summed over yet
   // Axes along which ranks have exchanged the samples for what only they have (experts): with it

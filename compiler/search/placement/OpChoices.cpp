@@ -107,7 +107,7 @@ std::vector<OpSplit> OpChoices::choicesOn(ArrayRef<unsigned> axes, Operation *op
   return splits;
 }
 
-// Returns whether all ranks of tensor parallelism may run an op alike that could be split along
+// Returns whether all ranks of tensor parallelism may run a whole op that could be split along
 // `loops`.
 bool OpChoices::mayRepeat(Operation *op, const graph::OpRule &rule,
                           ArrayRef<unsigned> loops) const {

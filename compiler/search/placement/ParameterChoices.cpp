@@ -36,7 +36,7 @@ FailureOr<std::vector<Placement>> ParameterChoices::of(unsigned weightClass) con
       return parameter.emitError()
              << "parameter '" << parameter.getSymName() << "' is placed otherwise than '"
              << first.getSymName()
-             << "', which the same block reads as the same argument; place both alike";
+             << "', which the same block reads as the same argument; give both the same placement";
   return std::vector<Placement>{*given};
 }
 

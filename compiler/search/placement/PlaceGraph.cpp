@@ -48,8 +48,8 @@ double PlaceGraph::seconds(const Moved &tensor, const Placement &from, const Pla
   return costs->moveSeconds(tensor.type, from, to);
 }
 
-// Values of a node often leave a tensor alike, so each pair of different placements is asked for
-// once.
+// Values of a node often leave a tensor with the same placement, so each pair of different
+// placements is asked for once.
 PlaceGraph::MoveTable PlaceGraph::tableOf(const Moved &tensor, ArrayRef<Placement> from,
                                           ArrayRef<Placement> to) const {
   MoveTable table;

@@ -30,8 +30,8 @@ template <typename Add> LogicalResult runPasses(ModuleOp module, Add add) {
   return passes.run(module);
 }
 
-// Calls that tell which parameters lie alike are in the folded model alone, so they are placed
-// there.
+// Calls that tell which parameters have the same placement are in the folded model alone, so they
+// are placed there.
 void placeAsFolded(ModuleOp step, ModuleOp folded,
                    const std::map<std::string, std::vector<int64_t>> &parameters,
                    const Mesh &mesh) {

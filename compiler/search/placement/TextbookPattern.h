@@ -31,7 +31,7 @@ public:
 
   // Returns whether tensor parallelism may split the op along the loop.
   bool maySplit(mlir::Operation *op, const graph::OpRule &rule, unsigned loop) const;
-  // Returns whether all ranks may run the op alike, although it may be split along one of `loops`.
+  // Returns whether all ranks may run the whole op, although it may be split along one of `loops`.
   // Weights that are split keep their products from it, as no rank has them whole; under sequence
   // parallelism what works on the stream of activations has parts of it.
   bool mayRepeat(mlir::Operation *op, const graph::OpRule &rule,

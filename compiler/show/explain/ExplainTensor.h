@@ -10,7 +10,7 @@
 namespace dtc {
 
 // Parameters of that name, or whose name contains it: placement, shape and bytes of a rank, the ops
-// that read it and the collectives that it causes. Layers that are alike are one. Errors: none
+// that read it and the collectives that it causes. Equal layers are one. Errors: none
 // matches; too many do.
 Status explainTensor(llvm::raw_ostream &out, const ExplainRequest &request,
                      const std::string &name);

@@ -174,7 +174,7 @@ void addNotes(const PlanView &view, ExportedPlan &out) {
         std::to_string(d.cp) +
         ", ...) before the model is built gives the mpu of deepspeed.initialize, and "
         "UlyssesSPDataLoaderAdapter the batches");
-  if (!view.recomputesAlike())
+  if (!view.recomputesEvenly())
     out.notes.push_back(
         "the model code recomputes layers with deepspeed.checkpointing.checkpoint: " +
         recomputedLayers(view));

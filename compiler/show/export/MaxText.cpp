@@ -48,7 +48,7 @@ Capabilities capabilities() {
   return can;
 }
 
-// base.yml splits parameters over fsdp, context and expert alike.
+// base.yml splits parameters over fsdp, context and expert in the same way.
 void checkShards(const PlanView &view, Misfits &out) {
   const Decisions &d = view.d;
   if (d.zero < 3 && (d.cp > 1 || d.ep > 1))
@@ -70,7 +70,7 @@ void checkLayers(const PlanView &view, Misfits &out) {
     out.add("numbers of micro-batches that pp divides",
             std::to_string(d.numMicroBatches) + " micro-batches with pp " + std::to_string(d.pp),
             "");
-  if (!view.recomputesAlike())
+  if (!view.recomputesEvenly())
     out.add("one remat_policy for all layers", "layers that differ in it", "recompute=full");
   if (d.offloadsSomeLayers())
     out.add("one remat_policy for all layers", "activations of some layers on the host",

@@ -1,4 +1,4 @@
-// A plan in Megatron-Core's terms, which Megatron-LM and Megatron-Bridge call alike. Internal to
+// A plan in Megatron-Core's terms, which Megatron-LM and Megatron-Bridge share. Internal to
 // this folder.
 #pragma once
 

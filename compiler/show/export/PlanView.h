@@ -69,7 +69,7 @@ public:
   // Returns true if all chunks have the same number of layers.
   bool hasEvenChunks() const;
   // Returns true if all layers recompute the same.
-  bool recomputesAlike() const { return d.recompute == d.recomputeMost; }
+  bool recomputesEvenly() const { return d.recompute == d.recomputeMost; }
   // Returns true if ranks are placed on the links in the order of axes `order`; axes of one rank do
   // not matter.
   bool liesAs(const AxisOrder &order) const;

@@ -66,7 +66,7 @@ void checkMesh(const PlanView &view, Misfits &out) {
             d.pp > 1 ? "zero=1" : "zero=3");
   if (view.gradientRanks() > 1 && !d.overlapGradients)
     out.add("gradients reduced beside the backward pass", "overlap 0", "overlap=1");
-  if (!view.recomputesAlike())
+  if (!view.recomputesEvenly())
     out.add("one way of recomputing for all layers", "layers that differ in it", "recompute=full");
 }
 

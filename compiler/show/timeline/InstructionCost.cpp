@@ -275,7 +275,7 @@ private:
     const Topology &system = systemOf(span);
     if (&system != &topology || topology.isUniform())
       return timeOf(CollectiveKind::SendRecv, bytes, {{2, std::abs(from - to)}}, system);
-    // All ranks of the stage share the way to unlike ones.
+    // All ranks of the stage share the way to other device groups.
     auto [entry, isNew] = ways.try_emplace(&op);
     if (isNew)
       entry->second = wayOf(rank, op);
@@ -304,7 +304,7 @@ private:
   const format::Manifest &manifest;
   const Topology &topology;
   Launch launch;                  // dtrun records what a GPU does as graphs
-  std::vector<Topology> systems;  // like topology.groups, where devices are unlike
+  std::vector<Topology> systems;  // like topology.groups, on heterogeneous devices
   std::map<uint32_t, Span> spans; // per program, for heterogeneous devices
   std::map<std::pair<uint32_t, uint32_t>, Place> places;
   std::map<const format::Transfer *, Path> ways;
