@@ -11,7 +11,7 @@ namespace dtc::families {
 namespace {
 
 constexpr LeftOut kOfLinks[] = {{KeptResult::Work, "ranks compute the same in any order"},
-                                {KeptResult::LeanMesh, "ranks hold the same in any order"},
+                                {KeptResult::LeastMemory, "ranks hold the same in any order"},
                                 {KeptResult::Program, "programs name no links"},
                                 {KeptResult::Lowered, "programs name no links"}};
 
@@ -55,11 +55,11 @@ bool isLegalOrder(const Decisions &d, const LegalSpace &space) {
     return true;
   // Megatron-Core needs as many copies of an expert as of everything else if stages are inside of
   // replicas (parallel_state.py: "When not using pp-last rank ordering ...").
-  bool areUnlike = d.pp > 1 && d.hasExpertParallelism() && d.ranksOfExperts() / d.ep != d.dp;
+  bool copiesDiffer = d.pp > 1 && d.hasExpertParallelism() && d.ranksOfExperts() / d.ep != d.dp;
   AxisOrder own = severalOf(d.order, d);
   for (auto [index, order] : llvm::enumerate(orders))
     if (hasWord(space.axisOrders, index + 1) && severalOf(order, d) == own &&
-        !(areUnlike && own != severalOf(kMegatronOrder, d)))
+        !(copiesDiffer && own != severalOf(kMegatronOrder, d)))
       return true;
   return false;
 }

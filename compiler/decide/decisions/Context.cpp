@@ -7,10 +7,10 @@
 namespace dtc::families {
 namespace {
 
-constexpr llvm::StringRef kLeanestFirst =
+constexpr llvm::StringRef kLeastMemoryFirst =
     "the first kind that is there needs least memory, and comes first";
 constexpr LeftOut kOfKind[] = {{KeptResult::Work, "ranks compute the same, whatever they send"},
-                               {KeptResult::LeanMesh, kLeanestFirst}};
+                               {KeptResult::LeastMemory, kLeastMemoryFirst}};
 
 std::string kindOf(const Decisions &d) { return toString(d.contextKind).str(); }
 

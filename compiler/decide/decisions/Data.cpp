@@ -11,7 +11,7 @@ constexpr int64_t kMostMicroBatches = int64_t(1) << 16;
 constexpr llvm::StringRef kOneMicroBatch = "all of a kind are of one micro-batch on one rank";
 
 constexpr LeftOut kRanks[] = {{KeptResult::Work, kOneMicroBatch}};
-constexpr LeftOut kSize[] = {{KeptResult::LeanMesh, "the smallest comes first and needs least"}};
+constexpr LeftOut kSize[] = {{KeptResult::LeastMemory, "the smallest comes first and needs least"}};
 
 constexpr Decision kDataRows[] = {
     {.key = "dp",

@@ -168,17 +168,17 @@ struct Mechanism {
 // The kinds of results that are kept by decisions. A decision is part of each key unless its row
 // says why it is not, so that a new one can't be forgotten.
 enum class KeptResult : uint8_t {
-  Work,      // a model's blocks without what ranks send (estimate/ModelCost)
-  PartCost,  // the same with it, on a part of a heterogeneous system (estimate/ModelCost)
-  MeshCost,  // a mesh (planner/MeshCosts)
-  Estimates, // what estimates of one mesh share (estimate/SharedEstimates)
-  LeanMesh,  // meshes by their smallest memory (planner/JointSearch)
-  Program,   // bytes of a program with few layers (memory/ProgramMemory)
-  Lowered,   // bytes of a whole plan's program (planner/Planner)
+  Work,        // a model's blocks without what ranks send (estimate/ModelCost)
+  PartCost,    // the same with it, on a part of a heterogeneous system (estimate/ModelCost)
+  MeshCost,    // a mesh (planner/MeshCosts)
+  Estimates,   // what estimates of one mesh share (estimate/SharedEstimates)
+  LeastMemory, // meshes by their smallest memory (planner/JointSearch)
+  Program,     // bytes of a program with few layers (memory/ProgramMemory)
+  Lowered,     // bytes of a whole plan's program (planner/Planner)
 };
 constexpr KeptResult kKeptResults[] = {
-    KeptResult::Work,     KeptResult::PartCost, KeptResult::MeshCost, KeptResult::Estimates,
-    KeptResult::LeanMesh, KeptResult::Program,  KeptResult::Lowered};
+    KeptResult::Work,        KeptResult::PartCost, KeptResult::MeshCost, KeptResult::Estimates,
+    KeptResult::LeastMemory, KeptResult::Program,  KeptResult::Lowered};
 
 // A key that a decision is no part of.
 struct LeftOut {

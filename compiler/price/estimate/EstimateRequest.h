@@ -3,7 +3,7 @@
 
 #include "compiler/decide/decisions/Decisions.h"
 #include "compiler/price/estimate/CellCost.h"
-#include "compiler/price/estimate/GradientExchange.h"
+#include "compiler/price/estimate/GradientCollectives.h"
 
 #include <bitset>
 #include <cstdint>

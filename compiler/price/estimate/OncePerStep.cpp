@@ -21,15 +21,14 @@ OpWork updateOf(double parameters, const CellPrecision &p) {
 }
 
 // Returns the collectives of a stage with so many dense and expert parameters, by bucket size.
-static const std::vector<GradientExchange> &exchangesOf(const StageInputs &in, double dense,
-                                                        double expert, const StageKind &at) {
-  std::vector<GradientExchange> &exchanges =
-      in.known.exchanges[{at.number, in.d.zero, dense, expert}];
-  if (exchanges.empty())
+static const std::vector<GradientCollectives> &collectivesOf(const StageInputs &in, double dense,
+                                                             double expert, const StageKind &at) {
+  std::vector<GradientCollectives> &all = in.known.gradients[{at.number, in.d.zero, dense, expert}];
+  if (all.empty())
     for (int64_t bytes : in.bucketSizes)
-      exchanges.push_back(exchangeIn(bytes, dense, expert, in.d.zero, at.shards, at.topology,
-                                     in.request.precision));
-  return exchanges;
+      all.push_back(gradientCollectivesOf(bytes, dense, expert, in.d.zero, at.shards, at.topology,
+                                          in.request.precision));
+  return all;
 }
 
 // Returns the passes that hide gradients. Virtual stages complete the gradients of a chunk while
@@ -41,21 +40,21 @@ static double hiddenPasses(const StageInputs &in) {
 }
 
 // Adds the cost of the stage's gradient collectives in one bucket size, once a step.
-static void addExchange(const StageInputs &in, const GradientExchange &exchange, double sums,
-                        StageEstimate &stage) {
+static void addCollectives(const StageInputs &in, const GradientCollectives &collectives,
+                           double sums, StageEstimate &stage) {
   double backward = hiddenPasses(in) * (stage.backwardInput + stage.backwardWeight);
-  double forward = hiddenPasses(in) * stage.forward, reduce = exchange.reduce.all,
-         gather = exchange.gather.all;
-  double exposedReduce = exposedSeconds(exchange.reduce, backward);
-  double exposedGather = exposedSeconds(exchange.gather, forward);
+  double forward = hiddenPasses(in) * stage.forward, reduce = collectives.reduce.all,
+         gather = collectives.gather.all;
+  double exposedReduce = exposedSeconds(collectives.reduce, backward);
+  double exposedGather = exposedSeconds(collectives.gather, forward);
   if (in.d.virtualStages > 1) { // the first chunk's gather and the last one's reduction
     double chunk = 1 / static_cast<double>(in.d.virtualStages);
     exposedReduce = std::max(exposedReduce, chunk * reduce * (1 - in.overlap.gradients));
     exposedGather = std::max(exposedGather, chunk * gather * (1 - in.overlap.gradients));
   }
   double hidden = reduce + gather - exposedReduce - exposedGather;
-  stage.exchanges.push_back({reduce + gather + sums, exposedReduce + exposedGather + sums +
-                                                         (in.overlap.slowdown - 1) * hidden});
+  stage.gradientCosts.push_back({reduce + gather + sums, exposedReduce + exposedGather + sums +
+                                                             (in.overlap.slowdown - 1) * hidden});
 }
 
 // Returns true if gradients may travel in buckets of this size. Collectives of every micro-batch
@@ -80,29 +79,30 @@ static bool mayTravelIn(const StageInputs &in, int64_t bucketBytes) {
 
 int64_t chooseBuckets(const StageInputs &in, std::vector<StageEstimate> &stages) {
   const std::vector<int64_t> &sizes = in.bucketSizes;
-  size_t exchange = 0; // index into sizes
+  size_t chosen = 0; // index into sizes
   double least = std::numeric_limits<double>::infinity();
-  for (size_t way = 0; way < stages.front().exchanges.size(); ++way) {
+  for (size_t way = 0; way < stages.front().gradientCosts.size(); ++way) {
     if (sizes.size() > 1 && !mayTravelIn(in, sizes[way]))
       continue;
     double slack = 0, most = 0;
     for (const StageEstimate &stage : stages) {
-      most = std::max(most, stage.exchanges[way].exposedSeconds - slack);
+      most = std::max(most, stage.gradientCosts[way].exposedSeconds - slack);
       slack += stage.backwardInput / static_cast<double>(in.d.virtualStages);
     }
     if (most < least) {
       least = most;
-      exchange = way;
+      chosen = way;
     }
   }
   double slack = 0;
   for (StageEstimate &stage : stages) {
-    stage.gradientSeconds = stage.exchanges[exchange].seconds;
-    stage.exposedGradientSeconds = std::max(0.0, stage.exchanges[exchange].exposedSeconds - slack);
+    stage.gradientSeconds = stage.gradientCosts[chosen].seconds;
+    stage.exposedGradientSeconds =
+        std::max(0.0, stage.gradientCosts[chosen].exposedSeconds - slack);
     slack += stage.backwardInput / static_cast<double>(in.d.virtualStages);
-    stage.exchanges.clear();
+    stage.gradientCosts.clear();
   }
-  return sizes[exchange];
+  return sizes[chosen];
 }
 
 void addOncePerStep(const StageInputs &in, const PartSums &sums, const StageKind &at,
@@ -114,8 +114,8 @@ void addOncePerStep(const StageInputs &in, const PartSums &sums, const StageKind
   double tensorSums = bucketedSeconds(
       CollectiveKind::AllReduce, sums.summed * p.reduceBytes / (in.d.zero >= 1 ? at.dataRanks : 1),
       at.model.groups.tp, topology);
-  for (const GradientExchange &each : exchangesOf(in, sums.dense, sums.expert, at))
-    addExchange(in, each, tensorSums, stage);
+  for (const GradientCollectives &each : collectivesOf(in, sums.dense, sums.expert, at))
+    addCollectives(in, each, tensorSums, stage);
   double own = at.ownOf(sums.dense, sums.expert);
   stage.optimizerSeconds = secondsOf(updateOf(own, p), topology.device);
   HostUpdate onHost = updateOnHost(own, p, topology.device.hostShare());

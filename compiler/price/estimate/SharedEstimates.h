@@ -2,7 +2,7 @@
 #pragma once
 
 #include "compiler/decide/decisions/Decisions.h"
-#include "compiler/price/estimate/GradientExchange.h"
+#include "compiler/price/estimate/GradientCollectives.h"
 #include "compiler/price/estimate/StageSplit.h"
 
 #include "llvm/ADT/SmallVector.h"
@@ -19,11 +19,11 @@ public:
   // The decisions that Parts leave to finer keys (restOf).
   using RestKey = llvm::SmallVector<int64_t, 16>;
   // Gradients of so many parameters, on devices of StageDevices::kinds.
-  struct ExchangeKey {
+  struct GradientKey {
     size_t kind;
     int64_t zero;
     double dense, expert;
-    auto operator<=>(const ExchangeKey &) const = default;
+    auto operator<=>(const GradientKey &) const = default;
   };
   // Bytes of a block's parameters that are gathered or scattered between replicas.
   struct GatherKey {
@@ -36,9 +36,9 @@ public:
   // all groups, the micro-batch, and how stages share the vocabulary.
   struct Parts {
     std::map<RestKey, LayerChunks> cuts;
-    std::map<ExchangeKey, std::vector<GradientExchange>> exchanges; // one per bucket size
-    std::map<GatherKey, double> gathers;                            // seconds
-    std::map<RestKey, double> bounds;                               // seconds, on alike devices
+    std::map<GradientKey, std::vector<GradientCollectives>> gradients; // one per bucket size
+    std::map<GatherKey, double> gathers;                               // seconds
+    std::map<RestKey, double> bounds; // seconds, on homogeneous devices
   };
   // Returns the results known for such decisions; the caller adds to them.
   Parts &of(const Decisions &decisions);

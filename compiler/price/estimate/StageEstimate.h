@@ -29,11 +29,11 @@ struct StageEstimate {
   double keptOnHost = 0;       // bytes of a micro-batch, beside keptPerMicroBatch
   double hostSeconds = 0;      // part of exposedSeconds: copies of these to the host and back
   // The cost of the gradient collectives with one bucket size, while sizes are compared.
-  struct Exchange {
+  struct GradientCost {
     double seconds, exposedSeconds;
   };
-  llvm::SmallVector<Exchange, 10> exchanges; // one per bucket size
-  double gradientSeconds = 0;                // collectives of gradients and parameters, once a step
+  llvm::SmallVector<GradientCost, 10> gradientCosts; // one per bucket size
+  double gradientSeconds = 0; // collectives of gradients and parameters, once a step
   double exposedGradientSeconds = 0;
   double optimizerSeconds = 0;
   double hostOptimizerSeconds = 0; // the update's time with its states on the host

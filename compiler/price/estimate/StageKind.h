@@ -2,7 +2,7 @@
 // this folder.
 #pragma once
 
-#include "compiler/price/estimate/GradientExchange.h"
+#include "compiler/price/estimate/GradientCollectives.h"
 #include "compiler/price/estimate/ModelCost.h"
 #include "compiler/price/estimate/PartTimes.h"
 #include "compiler/price/estimate/SharedEstimates.h"

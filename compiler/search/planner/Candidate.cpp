@@ -12,7 +12,7 @@ namespace dtc {
 namespace {
 
 // Replaces the allowed recomputation by the one that layers of the estimate use.
-void tellRecompute(Decisions &d, llvm::ArrayRef<StageEstimate> stages) {
+void setRecompute(Decisions &d, llvm::ArrayRef<StageEstimate> stages) {
   Recompute least = Recompute::Full, most = Recompute::None;
   for (const StageEstimate &stage : stages)
     for (Recompute recompute : kRecomputes)
@@ -39,7 +39,7 @@ Decisions withHostOf(llvm::ArrayRef<StageEstimate> stages, const Decisions &d) {
 
 Decisions decisionsOf(const Candidate &candidate) {
   Decisions d = withBuckets(candidate.decisions, candidate.step.bucketBytes);
-  tellRecompute(d, candidate.step.stages);
+  setRecompute(d, candidate.step.stages);
   return withHostOf(candidate.step.stages, d);
 }
 

@@ -29,25 +29,25 @@ Costed CandidateCoster::cost(const ModelCost &model, const Decisions &d) const {
 }
 
 void CandidateCoster::enter(Candidate candidate, Contest &contest) const {
-  if (std::optional<Candidate> leaner = leanerOf(candidate, contest))
+  if (std::optional<Candidate> leaner = withLessMemory(candidate, contest))
     contest.enter(std::move(*leaner));
   contest.enter(std::move(candidate));
 }
 
-// Returns the same decisions under the smaller limit of leanerShare, if layers can recompute or
+// Returns the same decisions under the smaller limit of lessMemoryShare, if layers can recompute or
 // offload more for it.
-std::optional<Candidate> CandidateCoster::leanerOf(const Candidate &candidate,
-                                                   const Contest &contest) const {
+std::optional<Candidate> CandidateCoster::withLessMemory(const Candidate &candidate,
+                                                         const Contest &contest) const {
   const SearchOptions &options = inputs.options;
   const Decisions &d = candidate.decisions;
   // Cuts over heterogeneous devices are known for one limit alone.
-  bool isAlike = inputs.request.topology->isUniform();
-  if (options.leanerShare == 0 || candidate.fitProbability == 1 || !d.mayKeepLess() || !isAlike ||
-      contest.isBeaten(candidate.step.leastSeconds()))
+  bool isHomogeneous = inputs.request.topology->isUniform();
+  if (options.lessMemoryShare == 0 || candidate.fitProbability == 1 || !d.mayKeepLess() ||
+      !isHomogeneous || contest.isBeaten(candidate.step.leastSeconds()))
     return std::nullopt;
   EstimateRequest less = inputs.request;
-  less.memoryLimit *= options.leanerShare;
-  less.usableShare *= options.leanerShare;
+  less.memoryLimit *= options.lessMemoryShare;
+  less.usableShare *= options.lessMemoryShare;
   int64_t number = work.addCandidate(d);
   Candidate leaner{d, estimateStep(costs.costOf(d), d, less), number};
   if (!leaner.step.fits)
@@ -61,7 +61,7 @@ std::optional<Candidate> CandidateCoster::leanerOf(const Candidate &candidate,
 
 // Converts the memory figures of a step from the smaller limit to the real one.
 void CandidateCoster::restoreLimits(StepEstimate &step) const {
-  double share = inputs.options.leanerShare;
+  double share = inputs.options.lessMemoryShare;
   step.memoryNeed *= share;
   for (StageEstimate &stage : step.stages)
     stage.memoryLimit /= share;

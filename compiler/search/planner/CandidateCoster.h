@@ -33,11 +33,11 @@ public:
   // Costs decisions.
   Costed cost(const ModelCost &model, const Decisions &decisions) const;
   // Enters a candidate into a contest, and the same decisions under less memory if these differ
-  // (SearchOptions::leanerShare).
+  // (SearchOptions::lessMemoryShare).
   void enter(Candidate candidate, Contest &contest) const;
 
 private:
-  std::optional<Candidate> leanerOf(const Candidate &candidate, const Contest &contest) const;
+  std::optional<Candidate> withLessMemory(const Candidate &candidate, const Contest &contest) const;
   void restoreLimits(StepEstimate &step) const;
 
   const SearchInputs &inputs;

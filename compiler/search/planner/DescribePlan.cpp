@@ -2,7 +2,7 @@
 #include "compiler/search/planner/DescribePlan.h"
 
 #include "compiler/decide/decisions/Words.h"
-#include "compiler/price/estimate/GradientExchange.h"
+#include "compiler/price/estimate/GradientCollectives.h"
 
 #include <cmath>
 
@@ -24,7 +24,7 @@ PlanMemory memoryOf(const MemoryParts &parts) {
 }
 
 // Lists the recomputation of each layer, most first: of the stage, or of each of its chunks.
-void tellRecomputedLayers(PlanStage &stage, const StageEstimate &estimate, const Decisions &d) {
+void setRecomputedLayers(PlanStage &stage, const StageEstimate &estimate, const Decisions &d) {
   std::vector<std::string> all;
   for (Recompute recompute : llvm::reverse(kRecomputes))
     all.insert(all.end(), static_cast<size_t>(estimate.layersThat(recompute)),
@@ -52,7 +52,7 @@ PlanStage stageOf(const StageEstimate &estimate, const Decisions &d) {
   double m = static_cast<double>(d.numMicroBatches);
   stage.computeSeconds = m * estimate.computeSeconds;
   stage.exposedCommSeconds = m * estimate.exposedSeconds + estimate.exposedGradientSeconds;
-  tellRecomputedLayers(stage, estimate, d);
+  setRecomputedLayers(stage, estimate, d);
   stage.offloadedLayers = estimate.offloadedLayers;
   stage.forwardSeconds = estimate.forward;
   stage.backwardInputSeconds = estimate.backwardInput;
@@ -110,7 +110,7 @@ void predict(Plan &plan, const StepEstimate &step, const PlanRequest &request,
 
 } // namespace
 
-void tellTransfers(Plan &plan, const Candidate &candidate) {
+void setTransfers(Plan &plan, const Candidate &candidate) {
   PlanTimes &times = plan.predicted.times;
   if (!candidate.step.isRefined)
     return;
@@ -121,7 +121,7 @@ void tellTransfers(Plan &plan, const Candidate &candidate) {
   plan.predicted.exposedCommSeconds += seconds;
 }
 
-void tellRanks(Plan &plan, const Candidate &candidate, const Topology &topology) {
+void setRanks(Plan &plan, const Candidate &candidate, const Topology &topology) {
   for (size_t stage = 0; stage < plan.stages.size(); ++stage)
     plan.stages[stage].ranks =
         ranksOfStage(candidate.decisions, topology, static_cast<int64_t>(stage));

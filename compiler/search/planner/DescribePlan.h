@@ -13,10 +13,10 @@ namespace dtc {
 Plan describePlan(const Candidate &candidate, const PlanRequest &request, const ModelFacts &facts);
 
 // Sets the ranks of each stage, which are long lists on a large cluster.
-void tellRanks(Plan &plan, const Candidate &candidate, const Topology &topology);
+void setRanks(Plan &plan, const Candidate &candidate, const Topology &topology);
 
 // Moves the waits for transfers between stages from the bubble to the exposed communication.
 // Simulates the pipeline; does nothing for a candidate whose step was not simulated.
-void tellTransfers(Plan &plan, const Candidate &candidate);
+void setTransfers(Plan &plan, const Candidate &candidate);
 
 } // namespace dtc

@@ -79,14 +79,14 @@ private:
       notes.noteUnfit(d);
       return {{before->leastWithHost, 0}, std::nullopt};
     }
-    bool isOfKin = false;
-    double bound = leastOf(d, isOfKin);
+    bool isOfEquivalent = false;
+    double bound = leastOf(d, isOfEquivalent);
     DetailFloor floor;
     // Copies to the host do not follow from the times of passes.
     floor.step = d.offloadsAllLayers() ? 0 : bound;
     // For ZeRO-1 the bound does not depend on groups, unless it came from a step of an equivalent
     // schedule.
-    floor.groups = d.zero == 1 && !isOfKin ? floor.step : 0;
+    floor.groups = d.zero == 1 && !isOfEquivalent ? floor.step : 0;
     if (!isOpen(d, bound)) {
       noteClosed(d);
       return {floor, std::nullopt};
@@ -117,10 +117,10 @@ private:
 
   // Returns a bound of a detail. A bound known from an equivalent schedule is no lower than the
   // detail's own, which holds for both.
-  double leastOf(const Decisions &d, bool &isOfKin) {
+  double leastOf(const Decisions &d, bool &isOfEquivalent) {
     double known = inputs.options.prune ? equivalent.leastOf(d) : 0;
-    isOfKin = known > 0;
-    if (isOfKin)
+    isOfEquivalent = known > 0;
+    if (isOfEquivalent)
       return known;
     double bound = lowerBoundSeconds(model, d, inputs.request);
     work.add(1);

@@ -14,7 +14,7 @@ namespace {
 constexpr ScheduleKind kTold[] = {ScheduleKind::ZeroBubble2P, ScheduleKind::VHalf,
                                   ScheduleKind::VMin};
 
-llvm::ArrayRef<ScheduleKind> kinOf(ScheduleKind kind) {
+llvm::ArrayRef<ScheduleKind> boundedBy(ScheduleKind kind) {
   llvm::ArrayRef<ScheduleKind> told(kTold);
   switch (kind) {
   case ScheduleKind::ZeroBubbleH1:
@@ -95,7 +95,7 @@ void EquivalentSchedules::note(const Decisions &decisions, const StepEstimate &s
   bool isSame =
       isV ? isFree(step) && (!step.otherCut || isFree(*step.otherCut))
           : !decisions.mayKeepLess() && (decisions.evenStages || fitsAsZb2p(decisions, step));
-  for (ScheduleKind kind : kinOf(decisions.schedule))
+  for (ScheduleKind kind : boundedBy(decisions.schedule))
     raise(kind, decisions,
           isSame ? leastAs(kind, decisions, step) : leastOfSlowest(decisions, step));
 }
@@ -103,7 +103,7 @@ void EquivalentSchedules::note(const Decisions &decisions, const StepEstimate &s
 void EquivalentSchedules::noteBound(const Decisions &decisions, double seconds) {
   if (decisions.dividesVocabulary())
     return;
-  for (ScheduleKind kind : kinOf(decisions.schedule))
+  for (ScheduleKind kind : boundedBy(decisions.schedule))
     raise(kind, decisions, seconds);
 }
 

@@ -3,7 +3,7 @@
 
 #include "compiler/search/planner/DetailSearch.h"
 #include "compiler/search/planner/ExpertTemplates.h"
-#include "compiler/search/planner/LeanestSearch.h"
+#include "compiler/search/planner/LeastMemorySearch.h"
 #include "compiler/search/planner/MeshQueue.h"
 
 #include <set>
@@ -29,8 +29,8 @@ public:
     DetailSearch details(inputs, costs, work, coster, templates, &groups, contest);
     visit(order, details, contest);
     groups.run(coster, contest);
-    if (contest.isEmpty() && !options.ignoreMemory && options.wantsLeanest)
-      LeanestSearch(inputs, costs, work, smallest).run();
+    if (contest.isEmpty() && !options.ignoreMemory && options.wantsLeastMemory)
+      LeastMemorySearch(inputs, costs, work, smallest).run();
     SearchResult result;
     result.lowerBound = contest.lowerBound();
     if (contest.isOpen())

@@ -165,7 +165,7 @@ public:
     for (const Candidate &candidate : found.ranked)
       outcome.others.push_back(describeWithoutRanks(candidate));
     for (size_t index = 0; index < std::min(kMostShown, found.ranked.size()); ++index)
-      tellTransfers(outcome.others[index], found.ranked[index]);
+      setTransfers(outcome.others[index], found.ranked[index]);
     Lowered lowered;
     size_t fastest = choose(outcome.others, found, lowered);
     if (fastest == outcome.others.size()) // the error says why none could be lowered
@@ -174,12 +174,12 @@ public:
     if (chosen < fastest) // the search for the fastest had not reached it
       fastest = chosen;
     if (chosen >= kMostShown)
-      tellTransfers(outcome.others[chosen], found.ranked[chosen]);
+      setTransfers(outcome.others[chosen], found.ranked[chosen]);
     for (size_t index = 0; index < found.ranked.size(); ++index)
       if (index < kMostWithRanks || index == chosen)
-        tellRanks(outcome.others[index], found.ranked[index], request.topology);
+        setRanks(outcome.others[index], found.ranked[index], request.topology);
     outcome.best = outcome.others[chosen];
-    tellFastest(outcome.best, outcome.others[fastest], found.ranked[fastest]);
+    setFastest(outcome.best, outcome.others[fastest], found.ranked[fastest]);
     std::vector<Plan> others;
     for (Plan &other : outcome.others)
       if (&other != &outcome.others[chosen] && !lowered.notExecutable.contains(&other))
@@ -217,7 +217,7 @@ private:
 
   Plan describeWithoutRanks(const Candidate &candidate) const {
     Plan plan = describePlan(candidate, request, facts);
-    tellErrors(plan, candidate);
+    setErrors(plan, candidate);
     auto typeOf = [&](double bytes) {
       return bytes >= bytesOf(GradientType::F32)   ? GradientType::F32
              : request.precision == Precision::F16 ? GradientType::F16
@@ -230,7 +230,7 @@ private:
 
   Plan describe(const Candidate &candidate) const {
     Plan plan = describeWithoutRanks(candidate);
-    tellRanks(plan, candidate, request.topology);
+    setRanks(plan, candidate, request.topology);
     return plan;
   }
 
@@ -300,19 +300,19 @@ private:
     options.ignoreMemory = request.ignoreMemory;
     options.fasterThan = fasterThan;
     options.tie = tieShare(errors->noise());
-    options.wantsLeanest = request.explainsMemory;
+    options.wantsLeastMemory = request.explainsMemory;
     if (!request.ignoreMemory && estimate.usableShare > 0) {
       options.fitProbability = [this](const StepEstimate &step) { return fitProbability(step); };
       // A request for more than the usual share must not lose plans by it.
       bool isAsked = request.risk || request.marginShare || request.marginBytes;
       double usual = usableShareAt(kUsualRisk);
       if (isAsked && usual < estimate.usableShare)
-        options.leanerShare = usual / estimate.usableShare;
+        options.lessMemoryShare = usual / estimate.usableShare;
     }
     return options;
   }
 
-  void tellErrors(Plan &plan, const Candidate &candidate) const {
+  void setErrors(Plan &plan, const Candidate &candidate) const {
     PlanPrediction &p = plan.predicted;
     p.stepLowSeconds = errors->stepLowSeconds(p.stepSeconds);
     p.stepHighSeconds = errors->stepHighSeconds(p.stepSeconds);
@@ -432,7 +432,7 @@ private:
     return simpler < plans.size() ? simpler : fastest;
   }
 
-  void tellFastest(Plan &plan, const Plan &fastest, const Candidate &candidate) const {
+  void setFastest(Plan &plan, const Plan &fastest, const Candidate &candidate) const {
     PlanSearch &search = plan.search;
     search.fastestSeconds = candidate.step.stepSeconds;
     search.fastestExpectedSeconds = candidate.score();
@@ -476,7 +476,7 @@ private:
         return refuse(plan, UserError(tooLong, kShorterSteps), lowered);
       }
     }
-    tellFullestStage(plan);
+    setFullestStage(plan);
     if (plan.predicted.fits || request.ignoreMemory)
       return true;
     if (!lowered.smallest ||
@@ -515,7 +515,7 @@ private:
     stage.hostBytes = bytes.host;
   }
 
-  void tellFullestStage(Plan &plan) const {
+  void setFullestStage(Plan &plan) const {
     const PlanStage &fullest = *llvm::max_element(plan.stages, [](const auto &a, const auto &b) {
       return a.peakMemoryBytes < b.peakMemoryBytes;
     });

@@ -21,7 +21,7 @@ struct SearchOptions {
   size_t keep = 200;               // candidates in `ranked`
   size_t refined = 48;             // number of these whose schedule is simulated
   bool ignoreMemory = false;
-  bool wantsLeanest = true; // if nothing fits, searches the whole space for the smallest memory
+  bool wantsLeastMemory = true; // if nothing fits, searches the whole space for the smallest memory
   // Steps that are slower than these seconds need not be found.
   double fasterThan = std::numeric_limits<double>::infinity();
   bool prune = true; // False costs everything (for tests).
@@ -34,7 +34,7 @@ struct SearchOptions {
   // A share of the memory limit, below 1. Stages also recompute and offload enough for this smaller
   // limit, as a plan that is likelier to fit may have fewer expected seconds. 0 considers the limit
   // alone.
-  double leanerShare = 0;
+  double lessMemoryShare = 0;
 };
 
 // The inputs of a search, which it never changes.

@@ -7,8 +7,8 @@ namespace dtc {
 
 // Limits of the extra search for the plan with the smallest memory, after a search that found none
 // that fits.
-constexpr int64_t kWorkOfLeanest = kSearchWork / 6;
-constexpr double kSecondsOfLeanest = kSearchSeconds / 6;
+constexpr int64_t kWorkOfLeastMemory = kSearchWork / 6;
+constexpr double kSecondsOfLeastMemory = kSearchSeconds / 6;
 
 SearchWork::SearchWork(const SearchOptions &options)
     : start(std::chrono::steady_clock::now()), mostWork(options.work),
@@ -24,9 +24,9 @@ void SearchWork::addSchedule(const Decisions &d) {
   done += 3 * chunks * std::min(d.numMicroBatches, 4 * chunks);
 }
 
-bool SearchWork::isSpent(bool isForLeanest) const {
-  int64_t mayWork = mostWork + (isForLeanest ? kWorkOfLeanest : 0);
-  double maySeconds = mostSeconds + (isForLeanest ? kSecondsOfLeanest : 0);
+bool SearchWork::isSpent(bool isForLeastMemory) const {
+  int64_t mayWork = mostWork + (isForLeastMemory ? kWorkOfLeastMemory : 0);
+  double maySeconds = mostSeconds + (isForLeastMemory ? kSecondsOfLeastMemory : 0);
   return done > mayWork ||
          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() >
              maySeconds;

@@ -23,9 +23,9 @@ public:
   void addSchedule(const Decisions &decisions);
   // Returns the number of candidates.
   int64_t costed() const { return candidates; }
-  // Returns true if the work or the seconds of the search are used up. `isForLeanest` includes
+  // Returns true if the work or the seconds of the search are used up. `isForLeastMemory` includes
   // those that are added for the plan that needs the smallest memory.
-  bool isSpent(bool isForLeanest = false) const;
+  bool isSpent(bool isForLeastMemory = false) const;
   // Returns the limit that ends a search whose work or seconds are used up.
   SearchEnd limit() const { return done > mostWork ? SearchEnd::Work : SearchEnd::Seconds; }
 

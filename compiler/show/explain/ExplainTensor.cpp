@@ -5,7 +5,7 @@
 #include "compiler/decide/plan/PlacementText.h"
 #include "compiler/price/cost/CollectiveCost.h"
 #include "compiler/price/estimate/Buckets.h"
-#include "compiler/price/estimate/GradientExchange.h"
+#include "compiler/price/estimate/GradientCollectives.h"
 #include "compiler/show/explain/ExplainParts.h"
 #include "compiler/show/explain/Figures.h"
 #include "compiler/show/explain/TensorGroups.h"

@@ -196,7 +196,7 @@ void printOthers(llvm::raw_ostream &out, const PlanResult &outcome) {
     out << "    plans within " << percent(noise, 1)
         << " of each other can't be told apart by this model\n";
   out << "\n";
-  std::vector<const Plan *> leaner = leanerPlans(outcome, kMostSlower, kMostLeaner);
+  std::vector<const Plan *> leaner = plansWithLessMemory(outcome, kMostSlower, kMostLeaner);
   if (leaner.empty())
     return;
   out << "  with less memory\n";

@@ -156,7 +156,8 @@ std::vector<const Plan *> runnersUp(const PlanResult &outcome, size_t most) {
   return shown;
 }
 
-std::vector<const Plan *> leanerPlans(const PlanResult &outcome, double slower, size_t most) {
+std::vector<const Plan *> plansWithLessMemory(const PlanResult &outcome, double slower,
+                                              size_t most) {
   std::vector<const Plan *> leaner;
   double limit = (1 + slower) * outcome.best.predicted.stepSeconds;
   int64_t least = outcome.best.predicted.peakMemoryBytes;

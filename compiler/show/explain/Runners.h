@@ -13,12 +13,13 @@ std::vector<const Plan *> runnersUp(const PlanResult &outcome, size_t most);
 // Others that need less memory than the plan and than all that are faster, by 1 % of the plan's at
 // least, within `slower` of its step (0.25: a quarter), the fastest first. Example: what the time
 // of a step is for each GiB saved.
-std::vector<const Plan *> leanerPlans(const PlanResult &outcome, double slower, size_t most);
+std::vector<const Plan *> plansWithLessMemory(const PlanResult &outcome, double slower,
+                                              size_t most);
 
 // Returns labels that distinguish each of `others` from `plan` and from each other: the settings
 // that differ from `plan`, "sp=1, recompute selective"; if another plan has the same, also the
 // fewest details that differ: "recompute mixed, full in 3+2*1 layers". No two plans from runnersUp
-// or leanerPlans get the same label.
+// or plansWithLessMemory get the same label.
 std::vector<std::string> labelsOf(const Plan &plan, llvm::ArrayRef<const Plan *> others);
 
 // Returns at most two parts of the step on which `other` spends more time than `plan`, the largest

@@ -4,7 +4,7 @@
 #include "compiler/price/cost/CollectiveCost.h"
 #include "compiler/price/cost/UsedLevels.h"
 #include "compiler/price/estimate/Buckets.h"
-#include "compiler/price/estimate/GradientExchange.h"
+#include "compiler/price/estimate/GradientCollectives.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

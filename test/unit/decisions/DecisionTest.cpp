@@ -50,8 +50,8 @@ const char *nameOf(KeptResult result) {
     return "MeshCost";
   case KeptResult::Estimates:
     return "Estimates";
-  case KeptResult::LeanMesh:
-    return "LeanMesh";
+  case KeptResult::LeastMemory:
+    return "LeastMemory";
   case KeptResult::Program:
     return "Program";
   case KeptResult::Lowered:

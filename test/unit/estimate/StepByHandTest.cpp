@@ -1,7 +1,7 @@
 // Seconds and bytes of steps whose blocks have round numbers, each computed by hand.
 #include "compiler/decide/decisions/RecomputeMixes.h"
 #include "compiler/price/cost/CollectiveCost.h"
-#include "compiler/price/estimate/GradientExchange.h"
+#include "compiler/price/estimate/GradientCollectives.h"
 #include "compiler/price/estimate/HostOffload.h"
 #include "compiler/price/estimate/StageFit.h"
 #include "compiler/price/estimate/StepBounds.h"
@@ -627,12 +627,12 @@ TEST_F(StepByHand, ExchangesTheLastChunkAlone) {
   d.dp = 2;
   d.zero = 1;
   StepEstimate step = estimate(d);
-  GradientExchange exchange = exchangeIn(kStackBuckets, 2e9, 0, 1, ShardGroups(model.groups, d),
-                                         topology, request.precision);
-  ASSERT_LT(exchange.reduce.all + exchange.gather.all, 1); // the passes take longer
-  EXPECT_DOUBLE_EQ(step.stages[0].gradientSeconds, exchange.reduce.all + exchange.gather.all);
+  GradientCollectives collectives = gradientCollectivesOf(
+      kStackBuckets, 2e9, 0, 1, ShardGroups(model.groups, d), topology, request.precision);
+  ASSERT_LT(collectives.reduce.all + collectives.gather.all, 1); // the passes take longer
+  EXPECT_DOUBLE_EQ(step.stages[0].gradientSeconds, collectives.reduce.all + collectives.gather.all);
   EXPECT_DOUBLE_EQ(step.exposedGradientSeconds,
-                   0.25 * exchange.reduce.all + 0.25 * exchange.gather.all);
+                   0.25 * collectives.reduce.all + 0.25 * collectives.gather.all);
 }
 
 // Other micro-batches hide them too: here there is only one, whose passes take 14 and 4 ms.
@@ -646,11 +646,11 @@ TEST_F(StepByHand, ExchangesBesideTheMicroBatchesThatThereAre) {
   d.dp = 2;
   d.zero = 1;
   StepEstimate step = estimate(d);
-  GradientExchange exchange = exchangeIn(kStackBuckets, 2e9, 0, 1, ShardGroups(model.groups, d),
-                                         topology, request.precision);
-  ASSERT_GT(exchange.reduce.all, 0.014);
+  GradientCollectives collectives = gradientCollectivesOf(
+      kStackBuckets, 2e9, 0, 1, ShardGroups(model.groups, d), topology, request.precision);
+  ASSERT_GT(collectives.reduce.all, 0.014);
   EXPECT_NEAR(step.exposedGradientSeconds,
-              exchange.reduce.all - 0.014 + exchange.gather.all - 0.004, 1e-12);
+              collectives.reduce.all - 0.014 + collectives.gather.all - 0.004, 1e-12);
 }
 
 } // namespace

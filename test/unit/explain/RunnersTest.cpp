@@ -38,27 +38,27 @@ TEST(RunnersUp, LeaveOutOrdersThatMakeNoDifference) {
 }
 
 // Each plan needs less memory than all before it, and none is more than a quarter slower.
-TEST(LeanerPlans, AreTheFrontierNearThePlan) {
+TEST(PlansWithLessMemory, AreTheFrontierNearThePlan) {
   PlanResult outcome;
   outcome.best = candidate(10, 100);
   outcome.others = {candidate(10.5, 120), candidate(11, 80), candidate(11.5, 90), candidate(12, 60),
                     candidate(13, 10)};
   for (auto [index, other] : llvm::enumerate(outcome.others))
     other.decisions.microBatch += static_cast<int64_t>(index);
-  std::vector<const Plan *> leaner = leanerPlans(outcome, 0.25, 4);
+  std::vector<const Plan *> leaner = plansWithLessMemory(outcome, 0.25, 4);
   ASSERT_EQ(leaner.size(), 2u);
   EXPECT_EQ(leaner[0], &outcome.others[1]);
   EXPECT_EQ(leaner[1], &outcome.others[3]);
 }
 
 // Less than 1 % of the plan's memory is no reason for a row.
-TEST(LeanerPlans, SaveWhatCounts) {
+TEST(PlansWithLessMemory, SaveWhatCounts) {
   PlanResult outcome;
   outcome.best = candidate(10, 1000);
   outcome.others = {candidate(11, 995), candidate(12, 990), candidate(12.1, 985)};
   for (auto [index, other] : llvm::enumerate(outcome.others))
     other.decisions.microBatch += static_cast<int64_t>(index) + 1;
-  std::vector<const Plan *> leaner = leanerPlans(outcome, 0.25, 4);
+  std::vector<const Plan *> leaner = plansWithLessMemory(outcome, 0.25, 4);
   ASSERT_EQ(leaner.size(), 1u);
   EXPECT_EQ(leaner[0], &outcome.others[1]);
 }
@@ -159,7 +159,7 @@ TEST(LabelsOf, AreNeverTheSameInAList) {
       return a.predicted.stepSeconds < b.predicted.stepSeconds;
     });
     for (const std::vector<const Plan *> &shown :
-         {runnersUp(outcome, 12), leanerPlans(outcome, 0.25, 12)}) {
+         {runnersUp(outcome, 12), plansWithLessMemory(outcome, 0.25, 12)}) {
       std::set<std::string> seen{""};
       for (const std::string &label : labelsOf(outcome.best, shown)) {
         EXPECT_TRUE(seen.insert(label).second) << "list " << list << ": '" << label << "'";
@@ -181,7 +181,7 @@ TEST(RunnersUp, HaveEachPlanOnce) {
   outcome.others[0].predicted.peakMemoryBytes -= 60;
   EXPECT_EQ(runnersUp(outcome, 5), (std::vector<const Plan *>{&outcome.others[1]}));
   outcome.others[1] = outcome.best;
-  EXPECT_TRUE(leanerPlans(outcome, 10, 5).empty());
+  EXPECT_TRUE(plansWithLessMemory(outcome, 10, 5).empty());
 }
 
 TEST(LosesOn, NamesTheLargestParts) {

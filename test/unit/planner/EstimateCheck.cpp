@@ -31,12 +31,12 @@ public:
     checkPipeline();
     checkRecomputation();
     // On heterogeneous devices memory limits the layers of each, too.
-    bool isAlike = model.kinds.empty();
+    bool isHomogeneous = model.kinds.empty();
     // Stages of several chunks are balanced as a whole.
     bool isBalanced = d.virtualStages > 1 && !d.evenStages && llvm::all_equal(model.cells->chain);
-    if (isAlike && (step.isCutByMemory || isBalanced))
+    if (isHomogeneous && (step.isCutByMemory || isBalanced))
       checkCutOfStages();
-    else if (isAlike)
+    else if (isHomogeneous)
       checkCut();
   }
 

@@ -26,7 +26,7 @@ TEST(Regret, PicksOfRowsThatAreEstimatedToFit) {
   EXPECT_NEAR(regretOf(rows.all(), isEstimatedToFit).lost.at(0), 0.2, 1e-12);
 }
 
-TEST(Regret, PicksTheLeanestWhereNothingFits) {
+TEST(Regret, PicksTheLeastMemoryWhereNothingFits) {
   CaseResults rows;
   rows.add("a", 10, 9, 90);
   rows.add("a", 13, 11, 81);

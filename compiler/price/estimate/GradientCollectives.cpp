@@ -1,5 +1,5 @@
 // Gradients and parameters between replicas, once a step, in buckets.
-#include "compiler/price/estimate/GradientExchange.h"
+#include "compiler/price/estimate/GradientCollectives.h"
 
 #include "compiler/price/cost/CollectiveCost.h"
 #include "compiler/price/cost/MeshPlacement.h"
@@ -39,10 +39,11 @@ ShardGroups::ShardGroups(const AxisGroups &groups, const Decisions &d)
   expertCopies = partOfGroup(groups.expert, copies, expert);
 }
 
-GradientExchange exchangeIn(int64_t bucketBytes, double dense, double expert, int64_t zero,
-                            const ShardGroups &groups, const Topology &topology,
-                            const CellPrecision &precision) {
-  GradientExchange exchange;
+GradientCollectives gradientCollectivesOf(int64_t bucketBytes, double dense, double expert,
+                                          int64_t zero, const ShardGroups &groups,
+                                          const Topology &topology,
+                                          const CellPrecision &precision) {
+  GradientCollectives collectives;
   auto add = [&](BucketSeconds &buckets, CollectiveKind kind, double bytes,
                  const RankGroup &group) {
     auto ofStack = static_cast<double>(bucketsOf(bytes, group));
@@ -62,17 +63,17 @@ GradientExchange exchangeIn(int64_t bucketBytes, double dense, double expert, in
     add(buckets, kind, expert * bytesEach, groups.expertShards);
   };
   if (zero == 0)
-    addParts(exchange.reduce, CollectiveKind::AllReduce, precision.reduceBytes);
+    addParts(collectives.reduce, CollectiveKind::AllReduce, precision.reduceBytes);
   if (zero == 1)
-    addParts(exchange.reduce, CollectiveKind::ReduceScatter, precision.reduceBytes);
+    addParts(collectives.reduce, CollectiveKind::ReduceScatter, precision.reduceBytes);
   double denseParts = ranksOf(groups.denseShards), expertParts = ranksOf(groups.expertShards);
-  add(exchange.reduce, CollectiveKind::AllReduce, dense * precision.reduceBytes / denseParts,
+  add(collectives.reduce, CollectiveKind::AllReduce, dense * precision.reduceBytes / denseParts,
       groups.denseCopies);
-  add(exchange.reduce, CollectiveKind::AllReduce, expert * precision.reduceBytes / expertParts,
+  add(collectives.reduce, CollectiveKind::AllReduce, expert * precision.reduceBytes / expertParts,
       groups.expertCopies);
   if (zero == 1 || zero == 2)
-    addParts(exchange.gather, CollectiveKind::AllGather, precision.parameterBytes);
-  return exchange;
+    addParts(collectives.gather, CollectiveKind::AllGather, precision.parameterBytes);
+  return collectives;
 }
 
 double exposedSeconds(const BucketSeconds &buckets, double window) {

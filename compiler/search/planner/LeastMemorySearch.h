@@ -8,11 +8,11 @@
 namespace dtc {
 
 // Searches the whole space for the smallest memory.
-class LeanestSearch {
+class LeastMemorySearch {
 public:
   // Keeps the references. `smallest` has the candidates that were costed so far.
-  LeanestSearch(const SearchInputs &inputs, MeshCosts &costs, SearchWork &work,
-                SmallestNeed &smallest)
+  LeastMemorySearch(const SearchInputs &inputs, MeshCosts &costs, SearchWork &work,
+                    SmallestNeed &smallest)
       : inputs(inputs), costs(costs), work(work), smallest(smallest) {}
 
   // Costs the candidates with the smallest memory for each way to spread the model over the

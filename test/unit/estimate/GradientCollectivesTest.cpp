@@ -1,5 +1,5 @@
 // Tests the exposed time of gradient buckets, and the planner's choice of the best size.
-#include "compiler/price/estimate/GradientExchange.h"
+#include "compiler/price/estimate/GradientCollectives.h"
 #include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/price/cost/CollectiveCost.h"
 
@@ -35,19 +35,20 @@ TEST(ExchangeIn, SendsWholeBuckets) {
   AxisGroups groups;
   groups.dense = {{8, 1}};
   groups.expert = {{1, 1}};
-  GradientExchange exchange =
-      exchangeIn(16'000'000, 16e6, 1e6, 1, {groups, {}}, *topology, CellPrecision());
+  GradientCollectives collectives =
+      gradientCollectivesOf(16'000'000, 16e6, 1e6, 1, {groups, {}}, *topology, CellPrecision());
   double each = collectiveSeconds(CollectiveKind::ReduceScatter, 16e6, {{8, 1}}, *topology);
-  EXPECT_EQ(exchange.reduce.count, 4);
-  EXPECT_DOUBLE_EQ(exchange.reduce.last, each);
-  EXPECT_DOUBLE_EQ(exchange.reduce.all, 4 * each);
-  EXPECT_EQ(exchange.gather.count, 4);
-  EXPECT_EQ(
-      exchangeIn(kOneBucket, 16e6, 0, 0, {groups, {}}, *topology, CellPrecision()).reduce.count, 1);
+  EXPECT_EQ(collectives.reduce.count, 4);
+  EXPECT_DOUBLE_EQ(collectives.reduce.last, each);
+  EXPECT_DOUBLE_EQ(collectives.reduce.all, 4 * each);
+  EXPECT_EQ(collectives.gather.count, 4);
+  EXPECT_EQ(gradientCollectivesOf(kOneBucket, 16e6, 0, 0, {groups, {}}, *topology, CellPrecision())
+                .reduce.count,
+            1);
 }
 
-// If ZeRO shards among 4 of 8 ranks, these exchange parts, and each rank's part is reduced between
-// the groups.
+// If ZeRO shards among 4 of 8 ranks, these collectives parts, and each rank's part is reduced
+// between the groups.
 TEST(ExchangeIn, AddsUpPartsBetweenGroups) {
   Result<Topology> topology = loadTopology("dgx-h100");
   ASSERT_TRUE(topology.ok());
@@ -63,15 +64,16 @@ TEST(ExchangeIn, AddsUpPartsBetweenGroups) {
   };
   double across = seconds(CollectiveKind::AllReduce, 16e6, {{2, 4}});
   // The micro-batches of ZeRO-3 have scattered and gathered the rest.
-  GradientExchange exchange =
-      exchangeIn(kOneBucket, 16e6, 0, 3, {groups, decisions}, *topology, CellPrecision());
-  EXPECT_DOUBLE_EQ(exchange.reduce.all, across);
-  EXPECT_EQ(exchange.gather.count, 0);
+  GradientCollectives collectives = gradientCollectivesOf(
+      kOneBucket, 16e6, 0, 3, {groups, decisions}, *topology, CellPrecision());
+  EXPECT_DOUBLE_EQ(collectives.reduce.all, across);
+  EXPECT_EQ(collectives.gather.count, 0);
   decisions.zero = 1;
-  exchange = exchangeIn(kOneBucket, 16e6, 0, 1, {groups, decisions}, *topology, CellPrecision());
-  EXPECT_DOUBLE_EQ(exchange.reduce.all,
+  collectives = gradientCollectivesOf(kOneBucket, 16e6, 0, 1, {groups, decisions}, *topology,
+                                      CellPrecision());
+  EXPECT_DOUBLE_EQ(collectives.reduce.all,
                    seconds(CollectiveKind::ReduceScatter, 64e6, {{4, 1}}) + across);
-  EXPECT_DOUBLE_EQ(exchange.gather.all, seconds(CollectiveKind::AllGather, 64e6, {{4, 1}}));
+  EXPECT_DOUBLE_EQ(collectives.gather.all, seconds(CollectiveKind::AllGather, 64e6, {{4, 1}}));
 }
 
 // Folded experts on ep = 2 of tp = 2 are among the 4 ranks of dp. With a group of 2 of these,
@@ -85,7 +87,8 @@ TEST(ShardGroups, HaveTensorRanksOfFoldedExperts) {
   d.zero = 1;
   d.sequenceParallel = d.foldedExperts = true;
   auto reduceOf = [&](double dense, double expert) {
-    return exchangeIn(kOneBucket, dense, expert, 1, {groupsOf(d), d}, *topology, CellPrecision())
+    return gradientCollectivesOf(kOneBucket, dense, expert, 1, {groupsOf(d), d}, *topology,
+                                 CellPrecision())
         .reduce.all;
   };
   auto seconds = [&](CollectiveKind kind, double bytes, RankGroup group) {
@@ -113,7 +116,8 @@ TEST(ExchangeIn, MakesTheBucketsOfTheStack) {
   groups.dense = {{8, 1}};
   groups.expert = {{1, 1}};
   BucketSeconds reduce =
-      exchangeIn(kStackBuckets, 80e6, 1e6, 0, {groups, {}}, *topology, CellPrecision()).reduce;
+      gradientCollectivesOf(kStackBuckets, 80e6, 1e6, 0, {groups, {}}, *topology, CellPrecision())
+          .reduce;
   double each = collectiveSeconds(CollectiveKind::AllReduce, 160e6, {{8, 1}}, *topology);
   EXPECT_DOUBLE_EQ(reduce.all, 2 * each);
   EXPECT_DOUBLE_EQ(exposedSeconds(reduce, 0.5 * each), 1.5 * each);

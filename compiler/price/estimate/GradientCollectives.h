@@ -35,14 +35,14 @@ struct ShardGroups {
 };
 
 // The collectives of a stage's gradients and parameters, once a step.
-struct GradientExchange {
+struct GradientCollectives {
   BucketSeconds reduce, gather;
 };
 // Returns the collectives of a stage with so many dense and expert parameters, in elements.
 // Gradients that every micro-batch scatters (ZeRO-2 and 3) are only summed between copies.
-GradientExchange exchangeIn(int64_t bucketBytes, double dense, double expert, int64_t zero,
-                            const ShardGroups &groups, const Topology &topology,
-                            const CellPrecision &precision);
+GradientCollectives gradientCollectivesOf(int64_t bucketBytes, double dense, double expert,
+                                          int64_t zero, const ShardGroups &groups,
+                                          const Topology &topology, const CellPrecision &precision);
 
 // Returns the exposed seconds of buckets that become ready one by one while `window` seconds pass,
 // the last one at their end.

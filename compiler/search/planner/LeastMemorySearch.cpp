@@ -1,5 +1,5 @@
 // Finds the decisions that need the smallest memory.
-#include "compiler/search/planner/LeanestSearch.h"
+#include "compiler/search/planner/LeastMemorySearch.h"
 
 #include "compiler/decide/decisions/AllDecisions.h"
 #include "compiler/decide/decisions/Decision.h"
@@ -16,7 +16,7 @@ namespace dtc {
 // The smallest improvement of the memory need that is worth another cut.
 constexpr double kFinerNeed = 2e-3;
 
-void LeanestSearch::run() {
+void LeastMemorySearch::run() {
   visitMeshes([this](const ModelCost &model, Decisions d, Recompute most) {
     if (d.recompute == most) // ZeRO over all of dp needs least.
       cost(model, d);
@@ -36,7 +36,7 @@ void LeanestSearch::run() {
   });
 }
 
-void LeanestSearch::cost(const ModelCost &model, const Decisions &d) {
+void LeastMemorySearch::cost(const ModelCost &model, const Decisions &d) {
   EstimateRequest less = inputs.request;
   less.memoryLimit *= smallest.candidate ? smallest.candidate->step.memoryNeed
                                          : std::numeric_limits<double>::infinity();
@@ -48,14 +48,14 @@ void LeanestSearch::cost(const ModelCost &model, const Decisions &d) {
 }
 
 // Visits every detail of the meshes that differ in memory.
-void LeanestSearch::visitMeshes(Visitor visitor) {
+void LeastMemorySearch::visitMeshes(Visitor visitor) {
   std::set<Decisions> seen;
   for (Decisions mesh : inputs.meshes) {
-    Decisions lean = keyOf(KeptResult::LeanMesh, mesh);
+    Decisions lean = keyOf(KeptResult::LeastMemory, mesh);
     lean.numMicroBatches = std::min<int64_t>(mesh.numMicroBatches, 2); // one needs no sums
     if (!seen.insert(lean).second)
       continue;
-    if (work.isSpent(/*isForLeanest=*/true))
+    if (work.isSpent(/*isForLeastMemory=*/true))
       return;
     std::vector<Decisions> details = enumerateDetails(mesh, inputs.limits, inputs.pins);
     Recompute most = Recompute::None;
@@ -73,10 +73,10 @@ void LeanestSearch::visitMeshes(Visitor visitor) {
 }
 
 // Cuts stages by a smaller and smaller memory.
-void LeanestSearch::cut(const ModelCost &model, const Decisions &d) {
+void LeastMemorySearch::cut(const ModelCost &model, const Decisions &d) {
   const EstimateRequest &request = inputs.request;
   EstimateRequest less = request;
-  while (!work.isSpent(/*isForLeanest=*/true)) {
+  while (!work.isSpent(/*isForLeastMemory=*/true)) {
     less.memoryLimit = smallest.candidate->step.memoryNeed * request.memoryLimit * (1 - kFinerNeed);
     if (!mayFit(model, d, less) ||
         !mayFitWithin(model, d, less, std::numeric_limits<double>::infinity()))
