@@ -3,7 +3,7 @@
 
 #include "compiler/price/cost/CollectiveCost.h"
 #include "compiler/price/cost/Constants.h"
-#include "compiler/price/cost/MeshPlacement.h"
+#include "compiler/price/cost/MeshGroups.h"
 #include "compiler/price/cost/OpCost.h"
 #include "compiler/price/cost/UsedLevels.h"
 #include "compiler/price/estimate/NetworkLevels.h"

@@ -2,7 +2,7 @@
 #include "compiler/price/estimate/GradientCollectives.h"
 
 #include "compiler/price/cost/CollectiveCost.h"
-#include "compiler/price/cost/MeshPlacement.h"
+#include "compiler/price/cost/MeshGroups.h"
 #include "compiler/price/estimate/Buckets.h"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 #include "compiler/search/planner/DeviceCosts.h"
 
 #include "compiler/price/cost/CollectiveCost.h"
-#include "compiler/price/cost/MeshPlacement.h"
+#include "compiler/price/cost/MeshGroups.h"
 #include "compiler/price/cost/OpCost.h"
 #include "compiler/price/workload/ApplyStack.h"
 #include "compiler/price/workload/OpFacts.h"

@@ -1,7 +1,7 @@
 // Decides the placement of every tensor in a step (pass dtc-place).
 #include "compiler/describe/stack/LoadStack.h"
 #include "compiler/describe/topology/LoadTopology.h"
-#include "compiler/price/cost/MeshPlacement.h"
+#include "compiler/price/cost/MeshGroups.h"
 #include "compiler/search/placement/PlaceStep.h"
 #include "compiler/search/planner/DeviceCosts.h"
 #include "compiler/search/planner/Passes.h"

@@ -4,7 +4,7 @@
 #include "compiler/describe/stack/LoadStack.h"
 #include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/price/cost/CollectiveCost.h"
-#include "compiler/price/cost/MeshPlacement.h"
+#include "compiler/price/cost/MeshGroups.h"
 #include "compiler/search/placement/OpChoices.h"
 #include "compiler/search/placement/PlaceStep.h"
 #include "compiler/search/planner/DeviceCosts.h"

@@ -96,13 +96,4 @@ double UsageLedger::overload() const {
   return sum;
 }
 
-int64_t UsageLedger::usageAt(int32_t node, int32_t value, int32_t time) const {
-  auto pieces = network.piecesOf(node);
-  auto after = std::upper_bound(pieces.begin(), pieces.end(), time,
-                                [](int32_t t, const auto &piece) { return t < piece.begin; });
-  if (after == pieces.begin() || (after - 1)->end <= time)
-    return 0;
-  return network.usages[(after - 1)->offset + value];
-}
-
 } // namespace dtc::solver

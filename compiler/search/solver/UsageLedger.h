@@ -26,8 +26,6 @@ public:
   bool fits() const;
   // Returns the bytes over the limit, summed over the points of time.
   double overload() const;
-  // Returns the bytes that the node's value uses at a point of time.
-  int64_t usageAt(int32_t node, int32_t value, int32_t time) const;
 
 private:
   static constexpr int32_t kBlock = 64;

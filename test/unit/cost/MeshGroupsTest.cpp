@@ -1,5 +1,5 @@
 // Tests groups of ranks on a mesh.
-#include "compiler/price/cost/MeshPlacement.h"
+#include "compiler/price/cost/MeshGroups.h"
 
 #include <gtest/gtest.h>
 
