@@ -19,8 +19,9 @@ public:
 
   LogicalResult run() {
     if (repeat->getNumResults() != static_cast<unsigned>(repeat.getNumCarried()))
-      return repeat.emitOpError("gives stacks, so that its layers can't be treated unlike; carry "
-                                "what the model needs of each execution");
+      return repeat.emitOpError(
+          "gives stacks, so that its layers can't be treated differently; carry "
+          "what the model needs of each execution");
     if (failed(findParameters()))
       return failure();
     SmallVector<Value> carried(
@@ -47,8 +48,9 @@ private:
       bool isOwn = parameter && get->hasOneUse() &&
                    llvm::hasSingleElement(*SymbolTable::getSymbolUses(parameter, module));
       if (!isOwn)
-        return repeat.emitOpError("reads a stack that is no parameter of its own, so that its "
-                                  "layers can't be treated unlike; give it parameters of its own");
+        return repeat.emitOpError(
+            "reads a stack that is no parameter of its own, so that its "
+            "layers can't be treated differently; give it parameters of its own");
       gets.push_back(get);
       parameters.push_back(parameter);
     }

@@ -9,7 +9,7 @@ graph.func private @block(%x: tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf
   graph.return %x, %x : tensor<?x4xf32>, tensor<?x4xf32>
 }
 graph.func @loss(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
-  // expected-error @+1 {{gives stacks, so that its layers can't be treated unlike; carry what the model needs of each execution}}
+  // expected-error @+1 {{gives stacks, so that its layers can't be treated differently; carry what the model needs of each execution}}
   %0, %all = graph.repeat 2 @block(%x) : (tensor<?x4xf32>) -> (tensor<?x4xf32>, !graph.stack<2 x tensor<?x4xf32>>)
   graph.return %0 : tensor<?x4xf32>
 }
@@ -22,7 +22,7 @@ graph.func private @block(%x: tensor<?x4xf32>, %a: tensor<4xf32>, %b: tensor<4xf
 }
 graph.func @loss(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
   %a = graph.get @"h.{}.a" : !graph.stack<2 x tensor<4xf32>>
-  // expected-error @+1 {{reads a stack that is no parameter of its own, so that its layers can't be treated unlike; give it parameters of its own}}
+  // expected-error @+1 {{reads a stack that is no parameter of its own, so that its layers can't be treated differently; give it parameters of its own}}
   %0 = graph.repeat 2 @block(%x, %a, %a) : (tensor<?x4xf32>, !graph.stack<2 x tensor<4xf32>>, !graph.stack<2 x tensor<4xf32>>) -> tensor<?x4xf32>
   graph.return %0 : tensor<?x4xf32>
 }
