@@ -1,6 +1,6 @@
 """Attention with other masks than causal ones and windows: padding masks made of inputs, biases of
-scores, other constant masks. Each becomes the bias of graph.attention, with a dim of 1 where it is
-the same; attention of other ranks is written out as small ops."""
+scores, other constant masks. Each becomes what graph.attention has for it (dtc.sample_masks), with a
+dim of 1 where a bias is the same; attention of other ranks is written out as small ops."""
 
 import math
 
@@ -8,17 +8,19 @@ import torch
 
 from dtc.clean import aten, bound, drop_dead, insert, name_of, replace, sizes_of
 from dtc.errors import Unsupported
-from dtc.ops_attention import mask_kind
-
-HIDDEN = -1e30  # a score that gets no weight beside any other
+from dtc.ops_attention import described_attention, mask_kind
+from dtc.sample_masks import HIDDEN, Describer
 
 
 def write_out_masked(graph, folder, counts):
     """Replaces every attention whose mask graph.attention does not describe."""
+    describer = Describer(folder)
     for node in list(graph.nodes):
-        if name_of(node) == "scaled_dot_product_attention" and not is_known(node, folder):
+        if node.target is described_attention or name_of(node) == "scaled_dot_product_attention":
+            if is_known(node, folder):
+                continue
             if takes_bias(node):
-                make_bias(node)
+                describer.describe(node)
                 continue
             write_out(node, folder)
             counts["attention by small ops"] = counts.get("attention by small ops", 0) + 1
@@ -38,8 +40,12 @@ def write_sum(node):
     replace(node, insert(node, aten.add.Tensor, *terms))
 
 
+def arguments_of(node):
+    return node.kwargs if node.target is described_attention else bound(node)
+
+
 def is_known(node, folder):
-    arguments = bound(node)
+    arguments = arguments_of(node)
     mask = arguments["attn_mask"]
     if mask is None:
         return True
@@ -55,33 +61,9 @@ def is_known(node, folder):
 def takes_bias(node):
     """Returns whether the mask can be the bias of graph.attention: [batch, heads, queries, keys] or
     fewer dims."""
-    a = bound(node)
+    a = arguments_of(node)
     ranks = [len(sizes_of(a[name])) for name in ("query", "key", "value")]
     return ranks == [4, 4, 4] and len(sizes_of(a["attn_mask"])) <= 4 and not a["is_causal"]
-
-
-def make_bias(node):
-    """Replaces a mask by numbers that are added to scores; graph.attention hides keys at HIDDEN."""
-    a = bound(node)
-    mask = a["attn_mask"]
-    if mask.meta["val"].dtype == torch.bool:
-        hidden = insert(node, aten.logical_not.default, mask)
-        hidden = insert(node, aten._to_copy.default, hidden, dtype=torch.float32)
-        mask = insert(node, aten.mul.Tensor, hidden, HIDDEN)
-    new = insert(
-        node,
-        aten.scaled_dot_product_attention.default,
-        a["query"],
-        a["key"],
-        a["value"],
-        mask,
-        a["dropout_p"],
-        False,
-        scale=a.get("scale"),
-        enable_gqa=bool(a.get("enable_gqa")),
-    )
-    new.meta["bias"] = True
-    replace(node, new)
 
 
 def write_out(node, folder):

@@ -288,6 +288,10 @@ def make_ordinary(node, captured):
     order = {each: position for position, each in enumerate(node.graph.nodes)}
     for other in shared - {written, node}:
         if any(order[user] > order[node] for user in other.users):
+            from dtc.writes import through_views  # it uses functions that this module has
+
+            if through_views(node, order, shared):
+                return
             raise Unsupported(
                 "changes in place what another view reads later; compute a new tensor"
             )

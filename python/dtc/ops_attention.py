@@ -11,6 +11,12 @@ from dtc import views
 from dtc.views import Atom, View, identity, with_dims
 
 
+def described_attention(**arguments):
+    """Stands for graph.attention with lengths of samples, a bias or sinks in a graph. Its arguments
+    are those of scaled_dot_product_attention and these; meta["kind"] has (causal, window)."""
+    raise NotImplementedError(f"attention of {', '.join(arguments)} is lowered, and not computed")
+
+
 def mask_kind(mask, queries, keys, is_causal):
     """Returns (causal, window or None) of a constant mask, or None where it hides other keys."""
     if mask is None:
@@ -41,9 +47,10 @@ def mask_kind(mask, queries, keys, is_causal):
     return None
 
 
-@lowers("scaled_dot_product_attention")
+@lowers("scaled_dot_product_attention", "described_attention")
 def attention(lower, node):
-    arguments = bound(node)
+    is_described = node.target is described_attention
+    arguments = node.kwargs if is_described else bound(node)
     q, k, v = (
         lower.build.settled(floats(lower.view(arguments[name])))
         for name in ("query", "key", "value")
@@ -53,13 +60,10 @@ def attention(lower, node):
     queries, keys, width = q.sizes[-2], k.sizes[-2], q.sizes[-1]
     if any(isinstance(size, Batch) for size in (queries, keys, width)):
         raise Unsupported("has the batch as sequence or width; keep it as the first dim")
-    has_bias = node.meta.get("bias", False)
     key = (mask, queries, keys, arguments["is_causal"])
-    if has_bias:
-        lower.masks[key] = False, None
     if key not in lower.masks:
         lower.masks[key] = mask_kind(None if mask is None else lower.folder.value(mask), *key[1:])
-    kind = lower.masks[key]
+    kind = node.meta.get("kind") or lower.masks[key]
     if kind is None:
         raise Unsupported(
             "is causal with other numbers of queries and keys, where the first query sees the first"
@@ -77,13 +81,16 @@ def attention(lower, node):
     scale = arguments.get("scale")
     scale = None if scale is None or abs(scale * width**0.5 - 1) < 1e-6 else float(scale)
     dropout = float(arguments["dropout_p"])
-    if has_bias:
-        values.append(bias_of(lower, mask))
+    words = []
+    for word, made in (("sinks", sinks_of), ("lengths", lengths_of), ("bias", bias_of)):
+        if is_described and arguments[word] is not None:
+            words.append(word)
+            values.append(made(lower, arguments[word]))
     value = lower.build.emit(
         "attention",
         values,
         values[0].dims[:-1] + values[2].dims[-1:],
-        has_bias=has_bias or None,
+        operand_words=tuple(words) or None,
         causal=kind[0],
         sliding=kind[1],
         soft_cap=node.meta.get("soft_cap"),
@@ -108,6 +115,17 @@ def attention(lower, node):
         )
     lower.counts["attention"] = lower.counts.get("attention", 0) + 1
     return with_dims(result, dims + [result.dims[1], result.dims[3]])
+
+
+def sinks_of(lower, node):
+    """Returns the score of each head that has no value."""
+    return lower.build.plain(lower.build.settled(floats(lower.view(node))))
+
+
+def lengths_of(lower, node):
+    """Returns the lengths of samples, in i32."""
+    value = lower.build.plain(lower.view(node))
+    return value if value.kind == "i32" else lower.build.emit("cast", [value], value.dims, "i32")
 
 
 def bias_of(lower, mask):

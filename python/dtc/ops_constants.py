@@ -4,6 +4,7 @@ a few numbers along one dim, and two values on both sides of diagonals, such as 
 import torch
 
 from dtc.clean import bound, sizes_of
+from dtc.diagonals import diagonals
 from dtc.errors import Unsupported
 from dtc.lower import lowers
 from dtc.ops_choices import compare, where
@@ -45,7 +46,7 @@ def stated(lower, value, sizes):
     if len(varying) == 1:
         made = counted_up(lower, flat) or stepped(lower, flat)
     elif len(varying) == 2:
-        made = banded(lower, flat)
+        made = banded(lower, flat) or diagonals(lower, flat, index, row_index)
     if made is None:
         return None
     dims = [()] * value.dim()

@@ -16,6 +16,7 @@ from dtc.errors import Unsupported
 from dtc.ir import Batch
 from dtc.ops_attention import mask_kind
 from dtc.rotary import RotaryRules
+from dtc.sinks import SinkRules
 
 
 def weighted_mean(x, weights):
@@ -28,7 +29,7 @@ def counted(targets, ignored):
     return (targets != ignored).float()
 
 
-class Recogniser(RotaryRules):
+class Recogniser(RotaryRules, SinkRules):
     def __init__(self, graph, folder):
         self.graph, self.folder, self.counts = graph, folder, {}
 
@@ -39,6 +40,7 @@ class Recogniser(RotaryRules):
             self.silu,
             self.rotary_halves,
             self.rotary_pair,
+            self.sunk_attention,
             self.attention,
             self.cross_entropy,
             self.binary_cross_entropy,

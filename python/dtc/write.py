@@ -259,9 +259,10 @@ class Writer:
                 operand + (" transposed" if a.get(flag) else "")
                 for operand, flag in zip(operands, ("transpose_a", "transpose_b"))
             ]
-        given = ", ".join(operands[:-1] if a.get("has_bias") else operands)
-        if a.get("has_bias"):
-            given += f" bias {operands[-1]}"
+        named = a.get("operand_words", ())  # the last operands stand behind these words
+        given = ", ".join(operands[: len(operands) - len(named)])
+        for word, operand in zip(named, operands[len(operands) - len(named) :]):
+            given += f" {word} {operand}"
         out = types[0] if len(types) == 1 else "(" + ", ".join(types) + ")"
         functional = f"({', '.join(kinds)}) -> {out}"
         if op.name in ("repeat", "call"):

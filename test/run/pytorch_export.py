@@ -5,9 +5,9 @@ reference/pytorch_models.py has the modules: GPT-2, Llama and Qwen2 of transform
 whose attention, mask, rotary embedding, RMS norm and GELU are written out; a ViT; an MLP-mixer; a ConvNeXt with
 gates; ResNet-18 and ResNet-50; an encoder and decoder with cross attention; losses by name and by function.
 reference/pytorch_users.py has what others train: a segmenter, two towers, recurrent layers, a denoiser, tables, audio,
-mixtures, likeness, a projector between frozen parts, autoencoders, a state space model. If PyTorch is installed, they
-are exported anew; else reference/data/pytorch_export has the files that dtc.export wrote, and the results that PyTorch
-computed.
+mixtures, likeness, a projector between frozen parts, autoencoders, a state space model. pytorch_masks.py has BERT and
+T5 of transformers with padding, Gemma 3, and the attention of GPT-OSS. If PyTorch is installed, they are exported anew;
+else reference/data/pytorch_export has the files that dtc.export wrote, and the results that PyTorch computed.
 
 1. The loss and every gradient of the first step, and five steps of AdamW, are PyTorch's, on one process and under
    other plans. So are running statistics of batch norm.

@@ -147,12 +147,21 @@ def linear(a, x, weight, bias=None):
     return y if bias is None else y + bias
 
 
-def attention(a, q, k, v):
+def attention(a, q, k, v, *operands):
     q, k, v = (each.transpose(1, 2) for each in (q, k, v))
     later = k.shape[2] - q.shape[2]
     mask = torch.ones(q.shape[2], k.shape[2]).tril(later).bool() if a.get("causal") else None
     if "sliding" in a:
         mask = mask.triu(later - a["sliding"] + 1)
+    more = dict(zip(a.get("operand_words", ()), operands, strict=True))
+    if more:
+        bias = more.get("bias", torch.zeros(()))
+        if mask is not None:
+            bias = bias.masked_fill(~mask, -torch.inf)
+        if "lengths" in more:
+            seen = torch.arange(k.shape[2]) < more["lengths"][:, None, None, None]
+            bias = bias.masked_fill(~seen, -torch.inf)
+        mask = bias.masked_fill(bias <= -1e30, -torch.inf).expand(q.shape[0], -1, q.shape[2], -1)
     if "soft_cap" not in a:
         return F.scaled_dot_product_attention(q, k, v, mask, scale=a.get("scale"), enable_gqa=True).transpose(1, 2)
     k, v = (each.repeat_interleave(q.shape[1] // each.shape[1], 1) for each in (k, v))

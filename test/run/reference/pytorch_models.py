@@ -5,6 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from pytorch_masks import MASKS
 from pytorch_points import WIDTH, Points
 from pytorch_resnets import Averages, resnet18, resnet50
 from pytorch_users import CASES as USERS
@@ -408,4 +409,5 @@ CASES = {
                  "huber", ("dp=2,tp=2", "pp=2", "dp=2,tp=1,zero=3")),
     "smooth_l1": (Regressor, (("features", [6], None), ("targets", [3], None)), "smooth_l1", ()),
     **USERS,
+    **MASKS,
 }

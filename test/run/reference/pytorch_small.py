@@ -81,6 +81,15 @@ def capped(mask):
     return Small(body, mix=nn.Linear(8, 8, bias=False))
 
 
+def shifted(x):
+    """Rows behind a row of twos, with the last element of each negated."""
+    y = torch.zeros_like(x)
+    y[:, 1:] = x[:, :-1]
+    y[:, 0] = 2.0
+    y[:, :, -1:] = -y[:, :, -1:]
+    return y
+
+
 def filled(m, x):
     mask = torch.zeros(8, 8)
     mask.fill_(2.0).mul_(3.0)
@@ -158,6 +167,7 @@ CASES = {
     "a band that is left out": (Small(lambda m, x: square(x + (torch.ones(6, 8).tril(2).triu(-1) == 0) * 2.5)), ROWS),
     "some columns": (Small(lambda m, x: square(x * torch.tensor([0., 0, 2, 2, 2, 0, 0, 0]))), ROWS),
     "a constant changed in place": (Small(filled), ROWS),
+    "shifted in place": (Small(lambda m, x: square(shifted(x))), ROWS),
     "the whole batch": (Small(lambda m, x: square(x[:x.shape[0]] ** 2)), ROWS),
     "one number as bias": (Small(lambda m, x: square(torch.addmm(m.b, x[:, 0], m.w)), w=Parameter(torch.randn(8, 5)),
                                  b=Parameter(torch.ones(1))),
