@@ -8,9 +8,8 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// The score of a hidden key: the lowest number of f16, so that no type has an infinity for it. A
-// query that sees no key then sees all alike, as in transformers; only padding does.
-constexpr double kHidden = -65504;
+// What is added to the score of a hidden key: graph.attention gives it no weight.
+constexpr double kHidden = -1e30;
 
 // A layer norm or a linear layer. `bias` is null if it has none.
 struct Weights {
@@ -19,6 +18,12 @@ struct Weights {
 
 struct Attention {
   Weights q, k, v, o; // `q` is all three if one weight has them
+};
+
+// The padding of samples, if they have any: their lengths, behind which attention computes nothing,
+// and what is added to the scores of keys, which hides padding in front of tokens as well.
+struct Padding {
+  Value lengths, scores; // [batch]; [batch, 1, 1, keys]
 };
 
 bool isThere(const char *name) { return *name != 0; }
@@ -33,7 +38,7 @@ public:
   OwningOpRef<ModuleOp> build() {
     int64_t c = config.width;
     hidden = model.batched({tokens, c});
-    keys = model.integers({1, 1, tokens});
+    keys = model.batched({1, 1, tokens});
     angles = model.tensor({tokens, headDim / 2});
     model.nameType("hidden", hidden);
     model.nameType("width", model.tensor({c}));
@@ -41,7 +46,7 @@ public:
       model.nameType("tokens", model.ids());
       model.nameType("words", model.tensor({config.vocabulary, config.embeddingWidth}));
       model.nameType("keys", keys);
-      model.nameType("scores", model.batched({config.heads, tokens, tokens}));
+      model.nameType("lengths", model.integers({}));
     }
     if (features.rotary)
       model.nameType("angles", angles);
@@ -160,41 +165,8 @@ private:
     llvm_unreachable("all activations are listed");
   }
 
-  // Hides scores of keys that are padding and, in local layers, of those out of reach.
-  Value hide(Value scores, Value visible, bool isLocal) {
-    Value hiddenScore = model.as("hidden_score").constant(kHidden, {});
-    if (isLocal) {
-      Value places = model.as("places").iota(tokens);
-      Value column = model.as("column").reshape(places, {tokens, 1});
-      Value offsets = model.as("offsets").subtract(column, places);
-      Value distances = model.as("distances").point(graph::PointFunction::Abs, offsets);
-      Value reach = model.as("reach").constant(static_cast<double>(config.reach), {});
-      Value near = model.as("near").compare(graph::CompareKind::Le, distances, reach);
-      scores = model.as("near_scores").where(near, scores, hiddenScore);
-    }
-    return model.as("seen_scores").where(visible, scores, hiddenScore);
-  }
-
-  // Attention to all keys that `visible` has, [batch, 1, 1, keys]. It is written out, because
-  // graph.attention has no such mask.
-  Value attendMasked(Value q, Value k, Value v, Value visible, bool isLocal) {
-    q = model.as("scaled_q").scale(q, 1 / std::sqrt(static_cast<double>(headDim)));
-    auto byHead = [&](StringRef name, Value x) {
-      return model.as(name).transpose(x, {0, 2, 1, 3});
-    };
-    q = byHead("q_by_head", q);
-    k = byHead("k_by_head", k);
-    v = byHead("v_by_head", v);
-    Value scores = model.as("scores").matmul(q, k, /*transposeB=*/true);
-    scores = hide(scores, visible, isLocal);
-    Value shares = model.as("shares").softmax(scores);
-    shares = model.as("kept_shares").dropout(shares, config.attentionDropout);
-    Value heads = model.as("heads_by_head").matmul(shares, v, /*transposeB=*/false);
-    return byHead("heads", heads);
-  }
-
-  Value buildAttention(const Attention &a, Value x, Value visible, std::pair<Value, Value> rotation,
-                       bool isLocal) {
+  Value buildAttention(const Attention &a, Value x, const Padding &padding,
+                       std::pair<Value, Value> rotation, bool isLocal) {
     Value q, k, v;
     if (isThere(features.qkv)) {
       Value qkv = project("qkv", x, a.q);
@@ -207,12 +179,11 @@ private:
       q = model.as("q_rotated").rotary(q, rotation);
       k = model.as("k_rotated").rotary(k, rotation);
     }
-    Value heads;
-    if (visible)
-      heads = attendMasked(q, k, v, visible, isLocal);
-    else
-      heads = model.as("heads").attention(q, k, v, std::nullopt, config.attentionDropout, 0, 0,
-                                          /*causal=*/false);
+    AttentionSpec spec;
+    spec.dropout = config.attentionDropout;
+    spec.sliding = isLocal ? config.reach + 1 : 0; // the query's own key is one
+    spec.lengths = padding.lengths, spec.bias = padding.scores;
+    Value heads = model.as("heads").attend(q, k, v, spec);
     return project("attended", heads, a.o, 2);
   }
 
@@ -220,16 +191,19 @@ private:
     int64_t c = config.width, f = config.innerWidth;
     SmallVector<std::pair<StringRef, Type>> arguments{{"x", hidden}};
     if (!features.ofImages)
-      arguments.push_back({"visible", keys});
+      arguments.append({{"lengths", model.integers({})}, {"padding", keys}});
     if (features.rotary)
       arguments.append({{"cos", angles}, {"sin", angles}});
     std::string name = kind.isFirst ? "first_" : "";
     graph::FuncOp func =
         model.beginBlock(name + (kind.isLocal ? "local_block" : "block"), arguments);
-    Value x = func.getArgument(0), visible = features.ofImages ? Value() : func.getArgument(1);
+    Value x = func.getArgument(0);
+    Padding padding;
+    if (!features.ofImages)
+      padding = {func.getArgument(1), func.getArgument(2)};
     std::pair<Value, Value> rotation;
     if (features.rotary)
-      rotation = {func.getArgument(2), func.getArgument(3)};
+      rotation = {func.getArguments().drop_back().back(), func.getArguments().back()};
     bool isFirst = features.normsFirst;
     Weights attentionNorm, mlpNorm;
     if (isFirst && !kind.isFirst)
@@ -247,7 +221,7 @@ private:
       mlpNorm = declareNormIfAny("mlp_norm", features.mlpNorm);
 
     Value normed = isFirst ? normalise("normed", x, attentionNorm) : x;
-    Value attended = buildAttention(attention, normed, visible, rotation, kind.isLocal);
+    Value attended = buildAttention(attention, normed, padding, rotation, kind.isLocal);
     if (features.outputDropped)
       attended = model.as("attended_kept").dropout(attended, config.outputDropout);
     Value middle = model.as("middle").add(x, attended);
@@ -344,10 +318,18 @@ private:
     return model.as("placed").add(x, placed);
   }
 
+  Padding paddingOf(Value mask) {
+    Value lengths = model.as("lengths").lengthsOf(mask);
+    Value shown = model.as("shown").constant(0, {});
+    Value hiddenScore = model.as("hidden_score").constant(kHidden, {});
+    Value scores = model.as("padding_scores").where(mask, shown, hiddenScore);
+    return {lengths, model.as("padding").reshape(scores, {ShapedType::kDynamic, 1, 1, tokens})};
+  }
+
   // 4. The whole model.
 
   // Calls the blocks of all layers. Layers of one kind that follow each other are one repeat.
-  Value buildLayers(Value x, Value visible) {
+  Value buildLayers(Value x, const Padding &padding) {
     std::pair<Value, Value> rotation, localRotation;
     bool hasLocal = llvm::is_contained(config.localLayers, 1);
     bool hasFull = config.localLayers.empty() || llvm::is_contained(config.localLayers, 0);
@@ -361,8 +343,8 @@ private:
       while (end < config.layers && kindOf(end) == kind)
         ++end;
       SmallVector<Value> operands{x};
-      if (visible)
-        operands.push_back(visible);
+      if (padding.lengths)
+        operands.append({padding.lengths, padding.scores});
       auto [cos, sin] = kind.isLocal ? localRotation : rotation;
       if (cos)
         operands.append({cos, sin});
@@ -479,12 +461,13 @@ private:
       inputs.push_back({"token_type_ids", model.ids()});
     inputs.push_back({"labels", labelType()});
     graph::FuncOp func = model.beginLoss(inputs);
-    Value x, visible, mask, labels = func.getArguments().back();
+    Value x, mask, labels = func.getArguments().back();
+    Padding padding;
     if (features.ofImages) {
       x = embedPatches(func.getArgument(0));
     } else {
       mask = func.getArgument(1);
-      visible = model.as("visible").reshape(mask, {ShapedType::kDynamic, 1, 1, tokens});
+      padding = paddingOf(mask);
       x = embedTokens(func.getArgument(0), hasTypes ? func.getArgument(2) : Value());
     }
     x = model.as("embedded_kept").dropout(x, config.embeddingDropout);
@@ -493,7 +476,7 @@ private:
                               {config.width, config.embeddingWidth}, /*hasBias=*/true);
       x = project("embedded_wide", x, wider);
     }
-    x = buildLayers(x, visible);
+    x = buildLayers(x, padding);
     if (isThere(features.lastNorm)) {
       Weights norm = declareNorm("last_norm", nameOf(features.lastNorm), config.width);
       x = normalise("normed", x, norm);

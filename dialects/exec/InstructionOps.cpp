@@ -94,9 +94,8 @@ template <typename Op> LogicalResult verifyAttention(Op op) {
     return op.emitOpError() << "has dropout " << op.getDropout().convertToDouble()
                             << "; seed and step go with a dropout above 0";
   auto window = static_cast<int64_t>(op.getWindow());
-  if (window < 0 || (window > 0 && !op.getCausal())) // attention_c5
-    return op.emitOpError() << "has a window of " << window
-                            << "; want a positive one, of causal attention";
+  if (window < 0) // attention_c5
+    return op.emitOpError() << "has a window of " << window << "; want a positive one";
   if (!(op.getSoftCap().convertToDouble() >= 0)) // attention_c5
     return op.emitOpError() << "has a soft_cap of " << op.getSoftCap().convertToDouble()
                             << "; want a positive one";

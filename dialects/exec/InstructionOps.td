@@ -116,7 +116,7 @@ def Exec_AttentionOp : Exec_Instruction<"attention",
     - (C2) heads is a multiple of kv_heads.
     - (C3) seed and step are present exactly if dropout > 0.
     - (C4) rows have at least the elements of a token's heads.
-    - (C5) a window is positive, and only for causal attention; a soft cap is positive.
+    - (C5) a window and a soft cap are positive.
     - (C6) a prefix is 1 to keys, and only for causal attention without a window.
     - (C7) bias_sizes are given together with bias, and are four.
 

@@ -94,8 +94,6 @@ template <typename OpTy> static LogicalResult verifyAttention(OpTy op) {
     if (static_cast<int64_t>(*sliding) < 1)
       return op.emitOpError() << "'sliding' is " << static_cast<int64_t>(*sliding)
                               << ", but 1 key or more is wanted";
-    if (!op.getCausal())
-      return op.emitOpError() << "is 'sliding' but not 'causal'; a window ends at the query";
   }
   if (std::optional<llvm::APFloat> cap = op.getSoftCap(); cap && !(cap->convertToDouble() > 0))
     return op.emitOpError() << "'soft_cap' is " << numberText(cap->convertToDouble())

@@ -230,10 +230,10 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
     (heads / kv_heads). Query i is at the position of key i + keys - queries.
 
     Masks, each of which hides keys: `causal`, those after the query's position; `sliding` n, those before the last n,
-    the query's own key included; `prefix` n, which excepts the first n keys from `causal`: all queries see them (a
-    prefix language model, arXiv:1910.10683); `lengths` [batch], the keys of a sample from its length on, its padding. A
-    query that sees no key gives zeros. The score matrix is never stored, and blocks of it that no query sees are
-    skipped.
+    the query's own key included, and unless `causal` those after the next n, its own included, as well (ModernBERT,
+    arXiv:2412.13663); `prefix` n, which excepts the first n keys from `causal`: all queries see them (a prefix language
+    model, arXiv:1910.10683); `lengths` [batch], the keys of a sample from its length on, its padding. A query that sees
+    no key gives zeros. The score matrix is never stored, and blocks of it that no query sees are skipped.
 
     Scores: `soft_cap` c makes c tanh(s / c) of scaled scores s (Gemma 2, arXiv:2408.00118). Then `bias` is added, whose
     dims may be 1 (T5's relative positions, or any other mask: -1e30 and less hides a key), and `slopes`, one of each
@@ -264,7 +264,7 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
     - (C10) causal attention has at least as many keys as queries.
     - (C11) `windows` are about batch, kv heads and their groups, and only with dropout.
     - (C12) the result has the dims of `q` with the head_dim of `v`.
-    - (C13) `sliding` is 1 or more, and only for causal attention.
+    - (C13) `sliding` is 1 or more.
     - (C14) `soft_cap` is greater than 0.
     - (C15) `sinks` is [heads] in f32, and only without `lse`.
     - (C16) `lengths` is [batch].
@@ -282,6 +282,8 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
     %sunk = graph.attention %q, %k, %v sinks %sinks causal
       : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<4xf32>) -> tensor<?x8x4x16xf32>
     %near = graph.attention %q, %k, %v causal sliding 4 soft_cap 50.0
+      : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>) -> tensor<?x8x4x16xf32>
+    %around = graph.attention %q, %k, %v sliding 4
       : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>) -> tensor<?x8x4x16xf32>
     %padded = graph.attention %q, %k, %v lengths %lengths bias %bias
       : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<?xi32>, tensor<1x4x8x8xf32>)

@@ -169,10 +169,11 @@ struct AttentionLoops {
   TensorLoops grouped; // a padded query head still sees the keys and values of its group
 };
 
-// Returns the share of query-key pairs of causal attention that a sliding window leaves. With a
-// window of w every query sees w keys, except the first w queries, which see fewer. For n keys,
-// full causal attention has n^2 / 2 pairs and the window leaves out a triangle of (n - w)^2 / 2, so
-// that the share is 1 - (1 - w / n)^2. Assumes as many queries as keys.
+// Returns the share of query-key pairs that a sliding window leaves. With a window of w every query
+// of causal attention sees w keys, except the first w queries, which see fewer. For n keys, full
+// causal attention has n^2 / 2 pairs and the window leaves out a triangle of (n - w)^2 / 2, so that
+// the share is 1 - (1 - w / n)^2. Without causality there are twice as many pairs and triangles.
+// Assumes as many queries as keys.
 double slidingShare(std::optional<uint64_t> sliding, Value kValue) {
   auto keys = static_cast<double>(tensorType(kValue).getDimSize(1));
   if (!sliding || static_cast<double>(*sliding) >= keys)

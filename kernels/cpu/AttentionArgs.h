@@ -33,8 +33,10 @@ struct AttentionArgs {
   uint64_t seed = 0, dropoutId = 0, step = 0;
   int64_t globalBatch0 = 0, globalHead0 = 0, totalHeads = 0;
   int64_t qRow = 0, kRow = 0, vRow = 0;
-  int64_t window = 0; // number of last keys that a query sees, itself included; 0: all. Causal only
-  float softCap = 0;  // above 0, scaled scores s become softCap * tanh(s / softCap)
+  // The number of last keys that a query sees, its own included; 0: all. Unless causal, it sees as
+  // many of the keys that follow.
+  int64_t window = 0;
+  float softCap = 0;                // above 0, scaled scores s become softCap * tanh(s / softCap)
   int64_t valueDim = 0;             // 0: headDim
   int64_t prefix = 0;               // number of first keys that all queries see. Causal only
   const int32_t *lengths = nullptr; // [batch]: number of first keys that a sample has; null: all

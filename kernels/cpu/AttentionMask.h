@@ -30,9 +30,11 @@ static inline int64_t firstKey(const AttentionArgs &args, int64_t query) {
 // Returns one past the last key that a query sees.
 static inline int64_t endKey(const AttentionArgs &args, int64_t query) {
   int64_t end = query + 1 + args.keys - args.queries;
+  if (!args.causal && args.window > 0)
+    end += args.window - 1;
   if (end < args.prefix)
     end = args.prefix;
-  if (!args.causal || end > args.keys)
+  if ((!args.causal && args.window == 0) || end > args.keys)
     end = args.keys;
   if (end > args.sampleKeys)
     end = args.sampleKeys;
@@ -42,7 +44,9 @@ static inline int64_t endKey(const AttentionArgs &args, int64_t query) {
 // Returns the first query that sees a key or a later one.
 static inline int64_t firstQuery(const AttentionArgs &args, int64_t key) {
   int64_t first = key + args.queries - args.keys;
-  return args.causal && first > 0 && key >= args.prefix ? first : 0;
+  if (!args.causal)
+    first = args.window > 0 ? first + 1 - args.window : 0;
+  return first > 0 && key >= args.prefix ? first : 0;
 }
 
 // Returns one past the last query that sees a key or an earlier one.

@@ -65,9 +65,7 @@ inline int64_t hiddenKeys(const AttentionArgs &args, const ScoreBlock &at, int64
 }
 // Returns the first row of the block that sees key `key` of the block.
 inline int64_t firstSeeingRow(const AttentionArgs &args, const ScoreBlock &at, int64_t key) {
-  if (!args.causal || at.key + key < args.prefix)
-    return 0;
-  return greatest(0, at.key + key + args.queries - args.keys - at.query);
+  return greatest(0, firstQuery(args, at.key + key) - at.query);
 }
 // Returns one past the last row of the block that sees key `key` of the block.
 inline int64_t endSeeingRow(const AttentionArgs &args, const ScoreBlock &at, int64_t key) {

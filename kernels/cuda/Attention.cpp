@@ -100,9 +100,8 @@ std::string check(const AttentionParams &p) {
   if (int64_t(p.queries) + p.keys + kMostGradRows + kMaxHeadDim > 0x7FFFFFFF)
     return "attention: " + number(p.queries) + " queries and " + number(p.keys) +
            " keys are together more than 2^31 - 385";
-  if (p.window < 0 || (p.window > 0 && !p.causal))
-    return "attention: a window of " + number(p.window) +
-           " keys; it has to be causal and not negative";
+  if (p.window < 0)
+    return "attention: a window of " + number(p.window) + " keys; it is not to be negative";
   if (p.prefix < 0 || (p.prefix > 0 && (!p.causal || p.window > 0)))
     return "attention: a prefix of " + number(p.prefix) +
            " keys; it has to be causal without a window, and not negative";

@@ -31,7 +31,7 @@ struct AttentionParams {
       dvStrides;
   int32_t batch, queries, keys, heads, kvHeads, headDim;
   int32_t causal; // 1: query i sees keys j <= i + keys - queries
-  int32_t window; // number of last keys that a query sees; 0: all. Causal only.
+  int32_t window; // number of last keys that a query sees, unless causal of next ones too; 0: all
   float scale;
   float softCap;    // above 0, scaled scores s become softCap * tanh(s / softCap); 0: none
   int32_t valueDim; // head dim of v and out; 0: headDim

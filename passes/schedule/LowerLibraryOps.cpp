@@ -146,7 +146,8 @@ template <typename Op> FailureOr<AttentionFields> attentionFields(Op op, ExecEmi
   fields.batch = q[0], fields.queries = q[1], fields.keys = k[1];
   fields.heads = q[2], fields.kvHeads = k[2], fields.headDim = q[3];
   fields.rows = headRows({op.getQ(), op.getK(), op.getV()}, emitter);
-  if (auto sliding = static_cast<int64_t>(op.getSliding().value_or(0)); sliding < fields.keys)
+  if (auto sliding = static_cast<int64_t>(op.getSliding().value_or(0));
+      sliding < std::max(fields.keys, fields.queries))
     fields.window = sliding;
   fields.softCap = op.getSoftCap().value_or(APFloat(0.0));
   if (failed(setScores(op, fields, emitter)))

@@ -191,8 +191,6 @@ void describeAttention(const Attention &op, bool isForward, Description &d) {
             "'prefix' is ", op.prefix(), ", wanted at most keys, ", op.keys(),
             ", of 'causal' attention without a 'window'");
   d.floating("dtype", op.dtype());
-  d.require(op.window() == 0 || op.causal(), "a 'window' of ", op.window(),
-            " without 'causal', wanted both");
   d.require(op.soft_cap() >= 0, "'soft_cap' is ", op.soft_cap(), ", wanted 0 or more");
   d.require(op.kv_heads() > 0 && op.heads() % op.kv_heads() == 0, "'heads' is ", op.heads(),
             ", wanted a multiple of kv_heads, ", op.kv_heads());

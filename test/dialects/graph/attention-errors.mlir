@@ -138,8 +138,8 @@ graph.func @attention_c13(%q: tensor<?x8x4x16xf32>) {
 
 // attention_c13_full
 graph.func @attention_c13_full(%q: tensor<?x8x4x16xf32>) {
-  // expected-error @+1 {{'graph.attention' op is 'sliding' but not 'causal'; a window ends at the query}}
-  %0, %l = graph.attention %q, %q, %q sliding 4 scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
+  // expected-error @+1 {{'graph.attention' op 'sliding' is 0, but 1 key or more is wanted}}
+  %0, %l = graph.attention %q, %q, %q sliding 0 scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
   graph.return
 }
 

@@ -295,6 +295,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{.queries = 130, .keys = 130, .causal = true, .hasLengths = true},
         Case{.queries = 40, .keys = 70, .kvHeads = 1, .causal = false, .hasLengths = true},
         Case{.queries = 70, .keys = 70, .causal = true, .window = 20, .hasLengths = true},
+        Case{.queries = 150, .keys = 150, .causal = false, .window = 20, .hasLengths = true},
         Case{.queries = 140, .keys = 140, .headDim = 20, .causal = true, .batch = 1, .prefix = 77},
         Case{.queries = 33, .keys = 40, .headDim = 48, .causal = true, .valueDim = 32},
         Case{.queries = 33, .keys = 33, .headDim = 24, .causal = true, .gap = 3, .valueDim = 72},

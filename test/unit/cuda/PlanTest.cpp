@@ -137,8 +137,8 @@ TEST(AttentionPlan, SaysWhatItCannotDo) {
       "attention: kernel 'AttentionForward_bf16_64' needs 8192 blocks for 1048576 heads each, "
       "a grid has 2147483647");
   AttentionParams p = attentionOf(8, 2, 2, 64, 1);
-  p.causal = 0, p.window = 4;
-  EXPECT_EQ(plan(p), "attention: a window of 4 keys; it has to be causal and not negative");
+  p.causal = 0, p.window = -4;
+  EXPECT_EQ(plan(p), "attention: a window of -4 keys; it is not to be negative");
   p.window = 0, p.prefix = 3;
   EXPECT_EQ(plan(p), "attention: a prefix of 3 keys; it has to be causal without a window, and not "
                      "negative");

@@ -161,8 +161,6 @@ const Corruption corruptions[] = {
      "'dropout' is nan"},
     {"AttentionWindow", &At::attention, [](I &i) { i.op.AsAttention()->window = 1ull << 40; },
      "'window' is 1099511627776, wanted 1 to 2147483647"},
-    {"AttentionWindowOfAll", &At::attention, [](I &i) { i.op.AsAttention()->causal = false; },
-     "a 'window' of 3 without 'causal', wanted both"},
     {"AttentionSoftCap", &At::attention, [](I &i) { i.op.AsAttention()->soft_cap = -2; },
      "'soft_cap' is -2, wanted 0 or more"},
     {"AttentionSoftCapNan", &At::attention, [](I &i) { i.op.AsAttention()->soft_cap = nan; },

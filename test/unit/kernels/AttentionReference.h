@@ -154,6 +154,7 @@ private:
     for (int64_t j = 0; j < s.keys; ++j) {
       bool seen = !s.causal || j <= position || j < s.prefix;
       seen = seen && (s.window == 0 || j > position - s.window);
+      seen = seen && (s.window == 0 || s.causal || j < position + s.window);
       seen = seen && (s.lengths.empty() || j < s.lengths[b]);
       seen = seen && (s.bias.empty() || p.bias[biasIndex(s, b, h, i, j)] > -1e30f);
       if (seen)
@@ -252,6 +253,12 @@ inline std::vector<AttentionSizes> edgeSizes() {
   sizes.push_back({1, 33, 400, 2, 2, 32, true, 100}); // keys that no query sees
   sizes.push_back({1, 400, 33, 2, 2, 32, true, 20});  // queries that see no key
   sizes.push_back({1, 5, 0, 2, 2, 8, true, 3});
+  for (int64_t window : {1, 2, 33, 191, 193, 700}) // on both sides
+    sizes.push_back({1, 700, 700, 2, 1, 16, false, window});
+  sizes.push_back({1, 33, 400, 2, 2, 32, false, 100});
+  for (int64_t window : {20, 100, 390}) // early queries are in front of all keys
+    sizes.push_back({1, 400, 33, 2, 2, 32, false, window});
+  sizes.push_back({1, 5, 0, 2, 2, 8, false, 3});
   sizes.push_back({2, 90, 90, 2, 2, 64, false, 0, 2.0f});
   sizes.push_back({1, 300, 300, 4, 2, 24, true, 0, 50.0f});
   sizes.push_back({1, 300, 333, 4, 2, 24, true, 77, 5.0f});
@@ -272,7 +279,7 @@ inline std::vector<AttentionSizes> edgeSizes() {
                      .kvHeads = 1,
                      .headDim = 16,
                      .causal = causal,
-                     .window = causal ? 50 : 0,
+                     .window = 50,
                      .lengths = {260, 193, 1, 0}});
   sizes.push_back({.batch = 2,
                    .queries = 33,
