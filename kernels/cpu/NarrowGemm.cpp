@@ -170,8 +170,8 @@ bool anySubnormal(const uint16_t *values, int64_t count) {
   return least < mantissaBits;
 }
 
-// Returns true if an operand has subnormal elements, which the bf16 instructions of processors
-// multiply as 0 (Intel SDM, VDPBF16PS and TDPBF16PS). Reads each element of A and B once.
+} // namespace
+
 bool hasSubnormals(const NarrowGemmArgs &args, ThreadPool &pool) {
   constexpr int64_t grainElements = 64 * 1024; // some 5 us, more than waking a thread takes
   std::atomic<bool> found{false};
@@ -191,8 +191,6 @@ bool hasSubnormals(const NarrowGemmArgs &args, ThreadPool &pool) {
        args.strideB);
   return found;
 }
-
-} // namespace
 
 void narrowGemm(const NarrowGemmArgs &args, ThreadPool &pool) {
   if (args.m == 0 || args.n == 0)

@@ -16,4 +16,8 @@ void narrowGemm(const NarrowGemmArgs &args, ThreadPool &pool);
 // Computes narrowGemm() if no library supports the type: packing converts operands to f32.
 void packedNarrowGemm(const NarrowGemmArgs &args, ThreadPool &pool);
 
+// Returns true if an operand has subnormal elements, which the bf16 instructions of processors
+// multiply as 0 (Intel SDM, VDPBF16PS and TDPBF16PS). Reads each element of A and B once.
+bool hasSubnormals(const NarrowGemmArgs &args, ThreadPool &pool);
+
 } // namespace dtc::cpu

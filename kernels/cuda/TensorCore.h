@@ -115,6 +115,11 @@ template <int rows, int columns> struct NarrowTile {
     int lane = static_cast<int>(threadIndex() % kWarp);
     loadMatrices(to, at(lane % 16, lane / 16 * 8) + (row * kRowBytes + 2 * column));
   }
+  // Loads a left operand, transposed: columns [column, column + 16), rows [row, row + 16).
+  DTC_DEVICE void leftTransposed(uint32_t (&to)[4], int row, int column) const {
+    int lane = static_cast<int>(threadIndex() % kWarp);
+    loadTransposed(to, at(row + lane / 16 * 8 + lane % 8, column + lane / 8 % 2 * 8));
+  }
   // Loads a right operand, transposed: words 0 and 1 are rows [row, row + 8), 2 and 3 the next
   // eight, all of columns [column, column + 16).
   DTC_DEVICE void rightTransposed(uint32_t (&to)[4], int row, int column) const {

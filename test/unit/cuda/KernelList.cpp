@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/Attention.h"
 #include "kernels/cuda/Embedding.h"
+#include "kernels/cuda/GroupedGemm.h"
 #include "kernels/cuda/StridedCopy.h"
 
 #include <map>
@@ -51,6 +52,20 @@ void addEmbedding(std::vector<Launch> &all) {
     }
 }
 
+void addGrouped(std::vector<Launch> &all) {
+  for (ElementType type : kTypes)
+    for (ElementType resultType : {type, ElementType::F32})
+      for (int32_t columns : {1, 8})
+        for (int32_t form : {0, 1, 2}) {
+          GroupedGemmParams p{};
+          p.groups = p.samples = 1, p.rows = 8, p.k = p.n = columns;
+          p.transB = form == 1, p.sumsRows = form == 2;
+          std::vector<Launch> launches;
+          if (planGroupedGemm(type, resultType, p, launches).empty())
+            all.insert(all.end(), launches.begin(), launches.end());
+        }
+}
+
 void addCopies(std::vector<Launch> &all) {
   const int64_t square[] = {32, 32}, rows[] = {64, 1}, columns[] = {1, 32}, sums[] = {0, 1};
   const int64_t apart[] = {128, 2};
@@ -75,6 +90,7 @@ std::vector<Launch> allLaunches() {
   std::vector<Launch> all;
   addAttention(all);
   addEmbedding(all);
+  addGrouped(all);
   addCopies(all);
   std::map<std::string, Launch> byName;
   for (const Launch &launch : all)

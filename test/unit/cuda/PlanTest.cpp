@@ -1,6 +1,7 @@
 // Tests which CUDA kernels the host chooses, and which requests it refuses.
 #include "kernels/cuda/Attention.h"
 #include "kernels/cuda/Embedding.h"
+#include "kernels/cuda/GroupedGemm.h"
 #include "kernels/cuda/bitcode/Bitcode.h"
 #include "test/unit/cuda/KernelList.h"
 
@@ -180,6 +181,26 @@ TEST(EmbeddingPlan, SpreadsRowsOverBlocks) {
   ASSERT_EQ(planEmbeddingGrad(ElementType::BF16, p, launches), "");
   EXPECT_EQ(p.rowsPerBlock, 50);
   EXPECT_EQ(launches[0], (Launch{"EmbeddingGrad_bf16_4", 1006, 1, 256, 0}));
+}
+
+// There is a block for each tile of rows, and one more for each group, which may cut a tile off.
+TEST(GroupedGemmPlan, HasBlocksForAnyCounts) {
+  std::vector<Launch> launches;
+  GroupedGemmParams p{};
+  p.groups = 8, p.samples = 4, p.rows = 1024, p.k = 512, p.n = 1792;
+  ASSERT_EQ(planGroupedGemm(ElementType::BF16, ElementType::F32, p, launches), "");
+  EXPECT_EQ(launches[0], (Launch{"GroupedGemm_bf16_f32_rows", 16 * 14, 1, 256, 61440}));
+  p.sumsRows = 1;
+  ASSERT_EQ(planGroupedGemm(ElementType::F16, ElementType::F16, p, launches), "");
+  EXPECT_EQ(launches[0], (Launch{"GroupedGemm_f16_f16_sums", 8 * 4 * 14, 1, 256, 61440}));
+  p.sumsRows = 0;
+  ASSERT_EQ(planGroupedGemm(ElementType::F32, ElementType::F32, p, launches), "");
+  EXPECT_EQ(launches[0], (Launch{"GroupedGemmGeneral_f32_f32", 24 * 14, 1, 256, 0}));
+  p.k = 12; // rows are not whole 16 bytes
+  ASSERT_EQ(planGroupedGemm(ElementType::BF16, ElementType::BF16, p, launches), "");
+  EXPECT_EQ(launches[0].kernel, "GroupedGemmGeneral_bf16_bf16");
+  p.k = 16, p.rows = p.groups = p.n = 0x7FFFFFFF;
+  EXPECT_NE(planGroupedGemm(ElementType::BF16, ElementType::BF16, p, launches), "");
 }
 
 // The host and the device code have the same names of kernels.
