@@ -14,8 +14,9 @@ KINDS = [
     ("activations", ("gelu", "gelu_grad", "silu", "silu_grad")),
     ("sums", ("reduce", "row_part_sums", "sum_parts")),
 ]
-OPS = {"gemm": "products", "attention": "attention, forward", "attention_grad": "attention, backward", "copy": "copies",
-       "embedding": "embedding", "embedding_grad": "embedding", "zero": "copies"}
+OPS = {"gemm": "products", "grouped_gemm": "products", "attention": "attention, forward",
+       "attention_grad": "attention, backward", "copy": "copies", "embedding": "embedding",
+       "embedding_grad": "embedding", "zero": "copies"}
 BOUND_BY_BYTES = {"optimizer", "gradient norm", "cross entropy", "norms", "activations", "sums", "pointwise", "copies",
                   "embedding"}
 LEAST_BLOCKS = 132  # multiprocessors of an H100

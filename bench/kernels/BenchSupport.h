@@ -39,6 +39,8 @@ inline void setRate(benchmark::State &state, const char *unit, double perIterati
 
 // Registers the benchmarks of matrix products.
 void registerGemm();
+// Registers the benchmarks of products of groups of rows.
+void registerGrouped();
 // Registers the benchmarks of attention.
 void registerAttention();
 // Registers the benchmarks of kernels that memory bandwidth limits.

@@ -50,6 +50,7 @@ int main(int argc, char **argv) {
     bench::chosenPools.push_back(owned.back().get());
   }
   bench::registerGemm();
+  bench::registerGrouped();
   bench::registerAttention();
   bench::registerMemory();
   benchmark::AddCustomContext("kernels", isaKernels().name);

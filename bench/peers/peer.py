@@ -37,12 +37,12 @@ def fix_threads(threads):
         os.sched_setaffinity(0, allowed[-threads:])
 
 
-def batches(batch, sequence):
+def batches(batch, sequence, vocabulary=VOCABULARY):
     """Random tokens, other ones in each step: (inputs, targets), int32 [batch, sequence]."""
     import numpy as np
     generator = np.random.default_rng(0)
     while True:
-        tokens = generator.integers(0, VOCABULARY, (batch, sequence + 1), dtype=np.int32)
+        tokens = generator.integers(0, vocabulary, (batch, sequence + 1), dtype=np.int32)
         yield tokens[:, :-1].copy(), tokens[:, 1:].copy()
 
 

@@ -1,5 +1,5 @@
 // Defines the exec dialect, its attributes and types, and queries on buffers.
-#include "dialects/exec/Exec.h"
+#include "dialects/exec/GroupedOps.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -35,6 +35,10 @@ void ExecDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "dialects/exec/InstructionOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/exec/GroupedOps.cpp.inc"
       >();
 }
 

@@ -1,15 +1,13 @@
 // Implements the instructions: their accesses and verifiers.
-#include "dialects/exec/Exec.h"
+#include "dialects/exec/BufferChecks.h"
 
 #include <limits>
 
 using namespace mlir;
 using namespace dtc::exec;
 
-namespace {
-// Checks that `buffer`, called `role`, has `elements` elements of f32 (or of `dtype`).
-LogicalResult verifyElements(Operation *op, StringRef role, Value buffer, int64_t elements,
-                             bool exact, Type dtype = {}) {
+LogicalResult dtc::exec::verifyElements(Operation *op, StringRef role, Value buffer,
+                                        int64_t elements, bool exact, Type dtype) {
   if (!dtype)
     dtype = Float32Type::get(op->getContext());
   if (getDtype(buffer) != dtype)
@@ -22,9 +20,8 @@ LogicalResult verifyElements(Operation *op, StringRef role, Value buffer, int64_
                            << " bytes; want " << (exact ? "" : "at least ") << want << " bytes";
 }
 
-// Checks that `buffer` has `elements` elements of any floating-point type.
-LogicalResult verifyFloats(Operation *op, StringRef role, Value buffer, int64_t elements,
-                           bool exact) {
+LogicalResult dtc::exec::verifyFloats(Operation *op, StringRef role, Value buffer, int64_t elements,
+                                      bool exact) {
   Type dtype = getDtype(buffer);
   if (!isa<FloatType>(dtype))
     return op->emitOpError() << "has " << role << " '" << getName(buffer) << "' of " << dtype
@@ -32,6 +29,15 @@ LogicalResult verifyFloats(Operation *op, StringRef role, Value buffer, int64_t 
   return verifyElements(op, role, buffer, elements, exact, dtype);
 }
 
+// Checks gemm_c4, grouped_gemm_c5, embedding_grad_c2 and copy_c4.
+LogicalResult dtc::exec::verifyStartsSum(InstructionOpInterface op) {
+  if (!op.startsSum() || op.accumulates())
+    return success();
+  return op->emitOpError() << "has '" << kStartsSum << "', but does not add to '"
+                           << getName(op.getWrittenBuffers()[0]) << "'";
+}
+
+namespace {
 // Returns the elements that `batch` matrices of `rows` x `columns` with row stride `stride` span.
 int64_t span(int64_t rows, int64_t columns, int64_t stride, int64_t batch, int64_t batchStride) {
   return (batch - 1) * batchStride + (rows - 1) * stride + columns;
@@ -160,14 +166,6 @@ template <typename Op> LogicalResult verifyEvent(Op op) {
       return op.emitOpError() << "names event " << event << "; the program has " << events
                               << " events";
   return success();
-}
-
-// Checks gemm_c4, embedding_grad_c2 and copy_c4.
-LogicalResult verifyStartsSum(InstructionOpInterface op) {
-  if (!op.startsSum() || op.accumulates())
-    return success();
-  return op->emitOpError() << "has '" << kStartsSum << "', but does not add to '"
-                           << getName(op.getWrittenBuffers()[0]) << "'";
 }
 } // namespace
 

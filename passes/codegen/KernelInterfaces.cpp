@@ -2,7 +2,6 @@
 #include "passes/codegen/KernelInterfaces.h"
 
 #include "passes/codegen/ExchangeKernels.h"
-#include "passes/codegen/GroupedKernels.h"
 #include "passes/codegen/KernelModels.h"
 #include "passes/codegen/RouteKernels.h"
 
@@ -20,6 +19,5 @@ void dtc::registerKernelInterfaces(DialectRegistry &registry) {
     attachRotaryKernels(context);
     attachRouteKernels(context);
     attachExchangeKernels(context);
-    attachGroupedKernels(context);
   });
 }

@@ -1,8 +1,10 @@
 // Exec lowering of the ops that the runtime has kernels for: matrix products, attention, embedding,
 // convolution, pooling.
+#include "dialects/exec/GroupedOps.h"
 #include "dialects/graph/GradientOps.h"
 #include "dialects/graph/ImageOps.h"
 #include "dialects/graph/NnOps.h"
+#include "dialects/graph/RouteOps.h"
 #include "passes/schedule/ExecEmitter.h"
 #include "passes/schedule/ExecLoweringInterface.h"
 #include "passes/schedule/RowParts.h"
@@ -85,6 +87,48 @@ struct LowerMatmul : ExecLoweringInterface::ExternalModel<LowerMatmul, graph::Ma
                          matmul.getTransposeA(), emitter.lookup(matmul.getB()),
                          matmul.getTransposeB(), emitter.define(matmul.getResult()),
                          ArrayRef<int64_t>{m, n, k}, numElements(c.drop_back(2)));
+    return success();
+  }
+};
+
+// Creates a grouped product of rows [experts, batch, rows, columns...].
+void createGrouped(Operation *op, Value a, Value b, bool transB, Value counts, Value rowsValue,
+                   Value columnsValue, bool sumsRows, ExecEmitter &emitter) {
+  constexpr unsigned kRowDims = 3; // experts, samples and rows of each
+  ArrayRef<int64_t> x = shapeOf(rowsValue), columns = shapeOf(columnsValue);
+  exec::GroupedGemmOp::create(emitter.instructions(), emitter.lookup(a), emitter.lookup(b),
+                              emitter.lookup(counts), emitter.define(op->getResult(0)), x[0], x[1],
+                              numElements(x.take_front(kRowDims)),
+                              numElements(x.drop_front(kRowDims)),
+                              numElements(columns.drop_front(kRowDims)), transB, sumsRows,
+                              /*accumulate=*/false, /*stream=*/0);
+}
+
+struct LowerGroupedLinear
+    : ExecLoweringInterface::ExternalModel<LowerGroupedLinear, graph::GroupedLinearOp> {
+  LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
+    auto linear = cast<graph::GroupedLinearOp>(op);
+    if (failed(wantStatic(op)))
+      return failure();
+    createGrouped(op, linear.getX(), linear.getWeight(), linear.getTransposed(), linear.getCounts(),
+                  linear.getX(), linear.getResult(), /*sumsRows=*/false, emitter);
+    return success();
+  }
+};
+
+// Computes dw[e] [in, out] = x^T dy, or dw[e] [out, in] = dy^T x.
+struct LowerGroupedLinearWeightGrad
+    : ExecLoweringInterface::ExternalModel<LowerGroupedLinearWeightGrad,
+                                           graph::GroupedLinearWeightGradOp> {
+  LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
+    auto grad = cast<graph::GroupedLinearWeightGradOp>(op);
+    if (failed(wantStatic(op)))
+      return failure();
+    Value left = grad.getX(), right = grad.getDy();
+    if (grad.getTransposed())
+      std::swap(left, right);
+    createGrouped(op, left, right, /*transB=*/false, grad.getCounts(), left, right,
+                  /*sumsRows=*/true, emitter);
     return success();
   }
 };
@@ -400,6 +444,8 @@ void dtc::registerLibraryLowering(DialectRegistry &registry) {
     graph::LinearOp::attachInterface<LowerLinear>(*context);
     graph::LinearWeightGradOp::attachInterface<LowerLinearWeightGrad>(*context);
     graph::MatmulOp::attachInterface<LowerMatmul>(*context);
+    graph::GroupedLinearOp::attachInterface<LowerGroupedLinear>(*context);
+    graph::GroupedLinearWeightGradOp::attachInterface<LowerGroupedLinearWeightGrad>(*context);
     graph::AttentionOp::attachInterface<LowerAttention>(*context);
     graph::AttentionGradOp::attachInterface<LowerAttentionGrad>(*context);
     graph::EmbeddingOp::attachInterface<LowerEmbedding>(*context);

@@ -13,8 +13,8 @@ using namespace mlir;
 using namespace dtc;
 
 namespace {
-// Lets the producer of a value that is only added to a sum add it itself: gemm and embedding_grad
-// can.
+// Lets the producer of a value that is only added to a sum add it itself: gemm,
+// grouped_gemm and embedding_grad can.
 unsigned foldSums(exec::ProgramOp program) {
   unsigned folded = 0;
   for (exec::CopyOp copy : getInstructionsOf<exec::CopyOp>(program)) {

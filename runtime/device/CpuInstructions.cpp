@@ -5,6 +5,7 @@
 #include "kernels/cpu/Embedding.h"
 #include "kernels/cpu/Gemm.h"
 #include "kernels/cpu/GemmArgs.h"
+#include "kernels/cpu/GroupedGemm.h"
 #include "kernels/cpu/NarrowAttention.h"
 #include "kernels/cpu/NarrowGemm.h"
 #include "kernels/cpu/Pooling.h"
@@ -69,6 +70,28 @@ Status run(const format::Gemm &op, const Command &command, cpu::ThreadPool &pool
   }
   }
   __builtin_unreachable();
+}
+
+Status run(const format::GroupedGemm &op, const Command &command, cpu::ThreadPool &pool) {
+  ElementType type, resultType;
+  DTC_RETURN_IF_ERROR(findElementType(op.dtype(), type));
+  DTC_RETURN_IF_ERROR(findElementType(op.result_dtype(), resultType));
+  cpu::GroupedGemmArgs args{.a = command.buffers[0],
+                            .b = command.buffers[1],
+                            .c = command.buffers[3],
+                            .counts = asIds(command.buffers[2]),
+                            .type = type,
+                            .resultType = resultType,
+                            .groups = asSigned(op.groups()),
+                            .samples = asSigned(op.samples()),
+                            .rows = asSigned(op.rows()),
+                            .k = asSigned(op.k()),
+                            .n = asSigned(op.n()),
+                            .transB = op.trans_b(),
+                            .sumsRows = op.sums_rows(),
+                            .accumulate = op.accumulate() && !command.startsSum};
+  cpu::groupedGemm(args, pool);
+  return {};
 }
 
 cpu::AttentionArgs attentionArgs(const Command &command, const format::Attention &op) {
@@ -306,10 +329,10 @@ bool runAny(const Command &command, cpu::ThreadPool &pool, Status &status) {
 
 Status runOnCpu(const Command &command, cpu::ThreadPool &pool) {
   Status status;
-  if (runAny<format::Gemm, format::Attention, format::AttentionGrad, format::Embedding,
-             format::EmbeddingGrad, format::StridedCopy, format::Zero, format::Conv2d,
-             format::Conv2dInputGrad, format::Conv2dWeightGrad, format::Pool2d, format::Pool2dGrad>(
-          command, pool, status))
+  if (runAny<format::Gemm, format::GroupedGemm, format::Attention, format::AttentionGrad,
+             format::Embedding, format::EmbeddingGrad, format::StridedCopy, format::Zero,
+             format::Conv2d, format::Conv2dInputGrad, format::Conv2dWeightGrad, format::Pool2d,
+             format::Pool2dGrad>(command, pool, status))
     return status;
   return Status::internal(format::text("the CPU was given a ",
                                        format::opName(command.source->op_type()),

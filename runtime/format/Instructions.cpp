@@ -393,6 +393,30 @@ void describe(const Pool2dGrad &op, Description &d) {
   d.writes("dx", op.dx(), DType::f32, elements.image);
 }
 
+void describe(const GroupedGemm &op, Description &d) {
+  d.size("groups", op.groups());
+  d.size("samples", op.samples());
+  d.size("rows", op.rows());
+  d.size("k", op.k());
+  d.size("n", op.n());
+  d.flag("trans_b", op.trans_b());
+  d.flag("sums_rows", op.sums_rows());
+  d.flag("accumulate", op.accumulate());
+  d.floating("dtype", op.dtype());
+  d.flag("to f32", op.dtype() != op.result_dtype());
+  d.require(op.result_dtype() == op.dtype() || op.result_dtype() == DType::f32,
+            "'result_dtype' is ", static_cast<int>(op.result_dtype()), ", wanted f32 or 'dtype'");
+  d.require(!op.sums_rows() || !op.trans_b(), "'trans_b' with 'sums_rows', whose 'b' has rows");
+  d.require(!op.accumulate() || (op.sums_rows() && op.result_dtype() == DType::f32),
+            "'accumulate' ", op.sums_rows() ? "of " : "without 'sums_rows', of ",
+            EnumNameDType(op.result_dtype()), ", wanted sums of rows in f32");
+  Checked matrices = Checked(op.groups()) * op.k() * op.n(), outer = Checked(op.rows()) * op.n();
+  d.reads("a", op.a(), op.dtype(), Checked(op.rows()) * op.k());
+  d.reads("b", op.b(), op.dtype(), op.sums_rows() ? outer : matrices);
+  d.reads("counts", op.counts(), DType::i32, Checked(op.samples()) * op.groups());
+  d.writes("c", op.c(), op.result_dtype(), op.sums_rows() ? matrices : outer);
+}
+
 void describe(const StridedCopy &op, Description &d) {
   d.flag("accumulate", op.accumulate());
   d.other("src", op.src(), Access::Read);
@@ -455,6 +479,7 @@ constexpr std::array<InstructionKind, numOps> kinds = [] {
   set<Conv2d>(table, "conv2d", TimeClass::Gemm);
   set<Conv2dInputGrad>(table, "conv2d_input_grad", TimeClass::Gemm);
   set<Conv2dWeightGrad>(table, "conv2d_weight_grad", TimeClass::Gemm);
+  set<GroupedGemm>(table, "grouped_gemm", TimeClass::Gemm);
   set<Pool2d>(table, "pool2d", TimeClass::Kernel);
   set<Pool2dGrad>(table, "pool2d_grad", TimeClass::Kernel);
   return table;

@@ -104,6 +104,10 @@ void TableWriter::writeInside(ElementaryType type, flatbuffers::voffset_t place,
     auto dtype = values.dtype(dtypeOfOp());
     return builder.AddElement<uint8_t>(place, static_cast<uint8_t>(dtype), 0);
   }
+  if (name == "result_dtype") {
+    auto dtype = values.dtype(exec::getDtype(op.getWrittenBuffers()[0]));
+    return builder.AddElement<uint8_t>(place, static_cast<uint8_t>(dtype), 0);
+  }
   Attribute value = attribute(name);
   if (!value)
     return;

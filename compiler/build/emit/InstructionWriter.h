@@ -20,7 +20,8 @@ struct FieldValues {
 format::Op instructionKindOf(llvm::StringRef mnemonic);
 
 // Writes the table of the kind of `op`: every field has the value of the buffer or attribute of its
-// name, its default where that is absent; `dtype` is that of the first buffer. Ops whose attributes
+// name, its default where that is absent; `dtype` is that of the first buffer,
+// `result_dtype` that of the first one written. Ops whose attributes
 // are not those of the table (launch, gemm, collective, send, receive) have a function of their own
 // in ManifestBuilder.
 format::OpUnion writeInstruction(exec::InstructionOpInterface op, const FieldValues &values);

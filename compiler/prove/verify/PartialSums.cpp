@@ -30,7 +30,7 @@ bool averages(const format::Instruction &instruction) {
 
 // Returns the purpose for which an instruction reads its operands, for messages.
 const char *purposeOf(const format::Instruction &instruction) {
-  if (instruction.op_as_Gemm())
+  if (instruction.op_as_Gemm() || instruction.op_as_GroupedGemm())
     return "for a product";
   return format::kindOf(instruction.op_type()).timeClass == format::TimeClass::Attention
              ? "for attention"
@@ -45,6 +45,13 @@ AxisSet unfinishedOf(const ProgramState &state, uint32_t buffer) {
     if (op->batch() > 1) // ranks may each have some matrices of a batch
       return 0;
     return axesOf(state, op->a()) & axesOf(state, op->b());
+  }
+  // Ranks that differ in their samples may have rows of other experts, whose products they do not
+  // add up; sums over rows are those of their samples.
+  if (const format::GroupedGemm *op = instruction.op_as_GroupedGemm()) {
+    AxisSet both = axesOf(state, op->a()) & axesOf(state, op->b());
+    return op->sums_rows() ? static_cast<AxisSet>(both & state.initial.batchAxes())
+                           : axesWithout(both, state.initial.batchAxes());
   }
   if (const format::Conv2dWeightGrad *op = instruction.op_as_Conv2dWeightGrad())
     return axesOf(state, op->x()) & axesOf(state, op->dy()) & state.initial.batchAxes();

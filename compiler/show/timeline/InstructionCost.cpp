@@ -55,6 +55,14 @@ OpWork attentionWork(const format::Attention &op, bool backward) {
   return work;
 }
 
+// A product for each group, each with the mean number of rows.
+OpWork groupedWork(const format::GroupedGemm &op) {
+  auto groups = static_cast<int64_t>(op.groups()), k = static_cast<int64_t>(op.k());
+  auto rows = static_cast<int64_t>((op.rows() + op.groups() - 1) / op.groups());
+  return productWork(op.sums_rows() ? k : rows, static_cast<int64_t>(op.n()),
+                     op.sums_rows() ? rows : k, groups, computeTypeOf(op.dtype()));
+}
+
 OpWork convolutionWork(const format::Conv2dShape &s) {
   auto pixels = [](uint64_t size, uint64_t kernel, uint64_t stride, uint64_t padding,
                    uint64_t dilation) {
@@ -168,6 +176,8 @@ private:
       return productWork(static_cast<int64_t>(op->m()), static_cast<int64_t>(op->n()),
                          static_cast<int64_t>(op->k()), static_cast<int64_t>(op->batch()),
                          computeTypeOf(op->dtype()));
+    if (const format::GroupedGemm *op = instruction.op_as_GroupedGemm())
+      return groupedWork(*op);
     if (const format::Attention *op = instruction.op_as_Attention())
       return attentionWork(*op, false);
     if (const format::AttentionGrad *op = instruction.op_as_AttentionGrad())

@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/Attention.h"
 #include "kernels/cuda/Embedding.h"
+#include "kernels/cuda/GroupedGemm.h"
 #include "kernels/cuda/StridedCopy.h"
 #include "runtime/base/Text.h"
 #include "runtime/format/ElementTypes.h"
@@ -153,6 +154,28 @@ Status plan(const format::EmbeddingGrad &op, const LibraryOperands &operands,
   return finish(wrong, params, planned);
 }
 
+Status plan(const format::GroupedGemm &op, const LibraryOperands &operands,
+            LibraryLaunches &planned) {
+  ElementType type, resultType;
+  DTC_RETURN_IF_ERROR(findElementType(op.dtype(), type));
+  DTC_RETURN_IF_ERROR(findElementType(op.result_dtype(), resultType));
+  cuda::GroupedGemmParams params{};
+  params.a = operands.buffers[0];
+  params.b = operands.buffers[1];
+  params.counts = reinterpret_cast<const int32_t *>(operands.buffers[2]);
+  params.c = operands.buffers[3];
+  params.groups = asInt(op.groups());
+  params.samples = asInt(op.samples());
+  params.rows = asInt(op.rows());
+  params.k = asInt(op.k());
+  params.n = asInt(op.n());
+  params.transB = op.trans_b() ? 1 : 0;
+  params.sumsRows = op.sums_rows() ? 1 : 0;
+  params.accumulate = op.accumulate() && !operands.startsSum ? 1 : 0;
+  std::string wrong = cuda::planGroupedGemm(type, resultType, params, planned.launches);
+  return finish(wrong, params, planned);
+}
+
 Status plan(const format::StridedCopy &op, const LibraryOperands &operands,
             LibraryLaunches &planned) {
   uint32_t dims = format::sizeOf(op.sizes());
@@ -190,7 +213,7 @@ Status planLibrary(const format::Instruction &instruction, const LibraryOperands
   planned = LibraryLaunches();
   Status status;
   if (planAny<format::Attention, format::AttentionGrad, format::Embedding, format::EmbeddingGrad,
-              format::StridedCopy>(instruction, operands, planned, status))
+              format::GroupedGemm, format::StridedCopy>(instruction, operands, planned, status))
     return status;
   return Status::unavailable(
       text("there is no ", format::opName(instruction.op_type()), " on GPUs yet"));

@@ -168,6 +168,93 @@ exec.program @gemm_c5 mesh ["dp"] sizes [2] {
 }
 
 // -----
+exec.program @grouped_gemm_c1 mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" temporary f32 64 bytes
+  %n = exec.buffer "n" temporary i32 16 bytes
+  %y = exec.buffer "y" temporary f32 64 bytes
+  exec.task @step {
+    // expected-error @+1 {{has a size of 0; want positive ones}}
+    exec.grouped_gemm %x, %x by %n to %y groups 4 samples 1 rows 4 k 0 n 4
+  }
+}
+
+// -----
+exec.program @grouped_gemm_c1_counts mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" temporary f32 64 bytes
+  %n = exec.buffer "n" temporary f32 16 bytes
+  %y = exec.buffer "y" temporary f32 64 bytes
+  exec.task @step {
+    // expected-error @+1 {{has counts 'n' of 'f32'; want 'i32'}}
+    exec.grouped_gemm %x, %x by %n to %y groups 4 samples 1 rows 4 k 4 n 1
+  }
+}
+
+// -----
+exec.program @grouped_gemm_c2 mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" temporary f32 64 bytes
+  %n = exec.buffer "n" temporary i32 16 bytes
+  %y = exec.buffer "y" temporary f32 64 bytes
+  exec.task @step {
+    // expected-error @+1 {{has b 'x' of 64 bytes; want at least 128 bytes}}
+    exec.grouped_gemm %x, %x by %n to %y groups 4 samples 1 rows 4 k 4 n 2
+  }
+}
+
+// -----
+exec.program @grouped_gemm_c3 mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" temporary bf16 32 bytes
+  %n = exec.buffer "n" temporary i32 16 bytes
+  %y = exec.buffer "y" temporary f16 32 bytes
+  exec.task @step {
+    // expected-error @+1 {{multiplies 'bf16' by 'bf16' to 'f16'; want one type, or f32 for 'c'}}
+    exec.grouped_gemm %x, %x by %n to %y groups 4 samples 1 rows 4 k 4 n 1
+  }
+}
+
+// -----
+exec.program @grouped_gemm_c4 mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" temporary bf16 32 bytes
+  %n = exec.buffer "n" temporary i32 16 bytes
+  %y = exec.buffer "y" temporary bf16 128 bytes
+  exec.task @step {
+    // expected-error @+1 {{adds to c of 'bf16'; want sums of rows in f32}}
+    exec.grouped_gemm %x, %x by %n to %y groups 4 samples 1 rows 4 k 4 n 4 sums_rows accumulate
+  }
+}
+
+// -----
+exec.program @grouped_gemm_c4_transposed mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" temporary f32 64 bytes
+  %n = exec.buffer "n" temporary i32 16 bytes
+  %y = exec.buffer "y" temporary f32 256 bytes
+  exec.task @step {
+    // expected-error @+1 {{has 'transposed' and 'sums_rows'; want one of them}}
+    exec.grouped_gemm %x, %x transposed by %n to %y groups 4 samples 1 rows 4 k 4 n 4 sums_rows
+  }
+}
+
+// -----
+exec.program @grouped_gemm_c5 mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" temporary f32 64 bytes
+  %n = exec.buffer "n" temporary i32 16 bytes
+  %y = exec.buffer "y" temporary f32 256 bytes
+  exec.task @step {
+    // expected-error @+1 {{has 'starts_sum', but does not add to 'y'}}
+    exec.grouped_gemm %x, %x by %n to %y groups 4 samples 1 rows 4 k 4 n 4 sums_rows starts_sum
+  }
+}
+
+// -----
+exec.program @grouped_gemm_c6 mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" temporary f32 64 bytes
+  %n = exec.buffer "n" temporary i32 16 bytes
+  exec.task @step {
+    // expected-error @+1 {{writes 'x', which it also reads}}
+    exec.grouped_gemm %x, %x by %n to %x groups 1 samples 4 rows 4 k 4 n 4
+  }
+}
+
+// -----
 exec.program @gemm_c5_ids mesh ["dp"] sizes [2] {
   %x = exec.buffer "x" temporary i32 64 bytes
   %y = exec.buffer "y" temporary f32 64 bytes

@@ -355,6 +355,32 @@ module @convolution {
 }
 
 // -----
+// Rows of experts are multiplied as they lie; a gradient of transposed weights has its operands exchanged.
+// CHECK-LABEL: module @groups
+module @groups {
+  graph.parameter @x : tensor<4x2x3x8xf32> init zeros
+  graph.parameter @w : tensor<4x5x2x8xf32> init zeros
+  graph.parameter @v : tensor<4x8x6xf32> init zeros
+  graph.func @microbatch(%n: tensor<2x4xi32> {graph.input = "counts"}) {
+    %x = graph.get @x : tensor<4x2x3x8xf32>
+    %w = graph.get @w : tensor<4x5x2x8xf32>
+    %v = graph.get @v : tensor<4x8x6xf32>
+    // CHECK: exec.grouped_gemm %x, %w transposed by %counts to %grouped_linear.0 groups 4 samples 2 rows 24 k 8 n 10{{$}}
+    %y = graph.grouped_linear %x, %w transposed by %n : (tensor<4x2x3x8xf32>, tensor<4x5x2x8xf32>, tensor<2x4xi32>) -> tensor<4x2x3x5x2xf32>
+    // CHECK-NEXT: exec.grouped_gemm %x, %v by %counts to %grouped_linear.1 groups 4 samples 2 rows 24 k 8 n 6{{$}}
+    %z = graph.grouped_linear %x, %v by %n : (tensor<4x2x3x8xf32>, tensor<4x8x6xf32>, tensor<2x4xi32>) -> tensor<4x2x3x6xf32>
+    // CHECK-NEXT: exec.grouped_gemm %grouped_linear.0, %x by %counts to %{{.*}} groups 4 samples 2 rows 24 k 10 n 8 sums_rows{{$}}
+    %0 = graph.grouped_linear_weight_grad %x, %y transposed by %n : (tensor<4x2x3x8xf32>, tensor<4x2x3x5x2xf32>, tensor<2x4xi32>) -> tensor<4x5x2x8xf32>
+    // CHECK-NEXT: exec.grouped_gemm %x, %grouped_linear.1 by %counts to %{{.*}} groups 4 samples 2 rows 24 k 8 n 6 sums_rows{{$}}
+    %1 = graph.grouped_linear_weight_grad %x, %z by %n : (tensor<4x2x3x8xf32>, tensor<4x2x3x6xf32>, tensor<2x4xi32>) -> tensor<4x8x6xf32>
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
+
+// -----
 // A maximum is found again for its gradient; a mean needs nothing.
 // CHECK-LABEL: module @pooling
 module @pooling {

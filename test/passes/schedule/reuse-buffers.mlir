@@ -15,6 +15,27 @@ exec.program @adds mesh ["dp"] sizes [1] {
   }
 }
 
+// So do sums over groups of rows, but not products of rows.
+// CHECK-LABEL: exec.program @adds_groups
+exec.program @adds_groups mesh ["dp"] sizes [1] {
+  %a = exec.buffer "a" parameter f32 64 bytes persistent
+  %n = exec.buffer "n" parameter i32 4 bytes persistent
+  %sum = exec.buffer "sum" gradient f32 64 bytes
+  %t = exec.buffer "t" temporary f32 64 bytes
+  %u = exec.buffer "u" temporary f32 64 bytes
+  exec.task @step {
+    exec.zero %sum
+    exec.grouped_gemm %a, %a by %n to %t groups 1 samples 1 rows 4 k 4 n 4 sums_rows
+    // CHECK: exec.grouped_gemm %a, %a by %n to %sum groups 1 samples 1 rows 4 k 4 n 4 sums_rows accumulate
+    // CHECK-NOT: exec.copy
+    exec.copy %t to %sum sizes [16] from [1] at <0> into [1] at <0> accumulate
+    // CHECK: exec.grouped_gemm %a, %a by %n to %u
+    exec.grouped_gemm %a, %a by %n to %u groups 1 samples 1 rows 4 k 4 n 4
+    // CHECK: exec.copy %u to %sum
+    exec.copy %u to %sum sizes [16] from [1] at <0> into [1] at <0> accumulate
+  }
+}
+
 // A parameter is updated in place; its copy goes.
 // CHECK-LABEL: exec.program @updates
 exec.program @updates mesh ["dp"] sizes [1] {

@@ -322,8 +322,7 @@ static std::vector<KernelCase> routeCases(int64_t rows, int64_t columns, const s
               choices = "tensor<" + tokens + "2xi32>";
   std::string x = "tensor<" + tokens + of + ">", counts = "tensor<1x4xi32>";
   std::string mean = "tensor<4x1x" + std::to_string((2 * rows + 3) / 4) + "x";
-  std::string packed = mean + of + ">", inner = mean + "3x" + type + ">";
-  std::string weight = "tensor<4x3x" + of + ">";
+  std::string packed = mean + of + ">";
   std::vector<KernelCase> cases;
   auto add = [&](const std::string &name, const std::string &operands, const std::string &results,
                  const std::string &op, const std::string &types, double magnitude, Values values,
@@ -378,16 +377,6 @@ static std::vector<KernelCase> routeCases(int64_t rows, int64_t columns, const s
   add("unsort_rows", "%r: " + wide + ", %p: " + blocks + "i32>", blocks + of + ">",
       "%0 = graph.unsort_rows %r at %p",
       "(" + wide + ", " + blocks + "i32>) -> " + blocks + of + ">", 0, Values::Any, ofBlocks);
-  int64_t half = rows / 2, quarter = rows / 4; // the second expert has no rows
-  std::vector<double> sizes = {static_cast<double>(half), 0,
-                               static_cast<double>(2 * rows - half - quarter),
-                               static_cast<double>(quarter)};
-  add("grouped_linear", "%r: " + packed + ", %w: " + weight + ", %c: " + counts, inner,
-      "%0 = graph.grouped_linear %r, %w transposed by %c",
-      "(" + packed + ", " + weight + ", " + counts + ") -> " + inner, 0, Values::Whole, sizes);
-  add("grouped_linear_weight_grad", "%r: " + packed + ", %d: " + inner + ", %c: " + counts, weight,
-      "%0 = graph.grouped_linear_weight_grad %r, %d transposed by %c",
-      "(" + packed + ", " + inner + ", " + counts + ") -> " + weight, 0, Values::Whole, sizes);
   return cases;
 }
 

@@ -1,5 +1,5 @@
 // Kernels of mixtures of experts without drops: routers against the results of transformers'
-// classes, their gradients against central differences, and rows and products against definitions.
+// classes, their gradients against central differences, and rows against definitions.
 #include "CompiledKernel.h"
 
 #include <algorithm>
@@ -336,57 +336,6 @@ TEST(PackRowsKernel, CopiesTokensAndClearsTheRest) {
           dots[choice] += rows[static_cast<int64_t>(places[choice]) * c.columns + h] *
                           x[choice / c.top * c.columns + h];
       expectNear(grad.run({rows, places, x})[0], dots, 1e-5, 1e-4);
-    }
-}
-
-// An expert without rows has weights that are not numbers, and they change nothing; rows behind the
-// last choice, which are not numbers either, give zeros and enter no gradient.
-TEST(GroupedKernels, MultiplyTheRowsOfEachExpert) {
-  constexpr int64_t out = 19;
-  double nan = std::numeric_limits<double>::quiet_NaN();
-  for (const Case &c : kCases)
-    for (bool isTransposed : {true, false}) {
-      auto [places, counts] = placesOf(someChoices(c.samples, c.tokens, c.top, c.experts, c.ofOne),
-                                       c.samples, c.experts);
-      std::vector<int64_t> expertOf;
-      for (int64_t e = 0; e < c.experts; ++e)
-        for (int64_t s = 0; s < c.samples; ++s)
-          expertOf.insert(expertOf.end(), static_cast<size_t>(counts[s * c.experts + e]), e);
-      Values x = randomValues(c.rows() * c.columns, 7), dy = randomValues(c.rows() * out, 8),
-             w = randomValues(c.experts * c.columns * out, 9);
-      for (int64_t row = c.choices(); row < c.rows(); ++row) {
-        std::fill_n(x.begin() + row * c.columns, c.columns, nan);
-        std::fill_n(dy.begin() + row * out, out, nan);
-      }
-      for (int64_t e = 0; e < c.experts; ++e)
-        if (std::find(expertOf.begin(), expertOf.end(), e) == expertOf.end())
-          std::fill_n(w.begin() + e * c.columns * out, c.columns * out, nan);
-      auto at = [&](int64_t e, int64_t k, int64_t n) {
-        return e * c.columns * out + (isTransposed ? n * c.columns + k : k * out + n);
-      };
-      Values y(dy.size()), dw(w.size());
-      for (int64_t row = 0; row < c.choices(); ++row)
-        for (int64_t k = 0; k < c.columns; ++k)
-          for (int64_t n = 0; n < out; ++n) {
-            y[row * out + n] += x[row * c.columns + k] * w[at(expertOf[row], k, n)];
-            dw[at(expertOf[row], k, n)] += x[row * c.columns + k] * dy[row * out + n];
-          }
-      std::string xs = tensor({c.experts, c.samples, c.mean(), c.columns}),
-                  ys = tensor({c.experts, c.samples, c.mean(), out}),
-                  ws = isTransposed ? tensor({c.experts, out, c.columns})
-                                    : tensor({c.experts, c.columns, out}),
-                  ns = tensor({c.samples, c.experts}, "i32");
-      std::string form = isTransposed ? " transposed by %n : (" : " by %n : (";
-      CompiledKernel product("(%x: " + xs + ", %w: " + ws + ", %n: " + ns + ") -> " + ys,
-                             "%0 = graph.grouped_linear %x, %w" + form + xs + ", " + ws + ", " +
-                                 ns + ") -> " + ys,
-                             "%0");
-      expectNear(product.run({x, w, counts})[0], y, 1e-5, 1e-4);
-      CompiledKernel gradient("(%x: " + xs + ", %y: " + ys + ", %n: " + ns + ") -> " + ws,
-                              "%0 = graph.grouped_linear_weight_grad %x, %y" + form + xs + ", " +
-                                  ys + ", " + ns + ") -> " + ws,
-                              "%0");
-      expectNear(gradient.run({x, dy, counts})[0], dw, 1e-5, 1e-3);
     }
 }
 

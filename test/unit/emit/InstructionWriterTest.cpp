@@ -72,16 +72,18 @@ struct Written {
       if (op->getNumResults() == 1)
         numbers.insert({op->getResult(0), static_cast<uint32_t>(numbers.size())});
       if (auto instruction = dyn_cast<exec::InstructionOpInterface>(op))
-        table = writeInstruction(
-            instruction, {[&](Value buffer) { return numbers.lookup(buffer); },
-                          [](exec::RankScalarAttr scalar) {
-                            auto result = std::make_unique<format::RankScalarT>();
-                            result->base = scalar.getBase();
-                            return scalar.getBase() ? std::move(result) : nullptr;
-                          },
-                          [](Type type) {
-                            return type.isInteger(32) ? format::DType::i32 : format::DType::f32;
-                          }});
+        table =
+            writeInstruction(instruction, {[&](Value buffer) { return numbers.lookup(buffer); },
+                                           [](exec::RankScalarAttr scalar) {
+                                             auto result = std::make_unique<format::RankScalarT>();
+                                             result->base = scalar.getBase();
+                                             return scalar.getBase() ? std::move(result) : nullptr;
+                                           },
+                                           [](Type type) {
+                                             return type.isInteger(32) ? format::DType::i32
+                                                    : type.isBF16()    ? format::DType::bf16
+                                                                       : format::DType::f32;
+                                           }});
     });
   }
   MLIRContext context;
@@ -107,6 +109,31 @@ TEST(InstructionWriter, WritesNumbersFlagsAndScalars) {
   EXPECT_EQ(op->first_row->base, 7);
   EXPECT_EQ(op->padding, 3);
   EXPECT_TRUE(op->accumulate);
+}
+
+TEST(InstructionWriter, WritesTheTypeOfTheResult) {
+  Written written(R"(
+    %x = exec.buffer "x" temporary bf16 512 bytes
+    %dy = exec.buffer "dy" temporary bf16 1024 bytes
+    %n = exec.buffer "n" temporary i32 32 bytes
+    %dw = exec.buffer "dw" gradient f32 2048 bytes
+    exec.grouped_gemm %x, %dy by %n to %dw groups 4 samples 2 rows 32 k 8 n 16 sums_rows accumulate starts_sum)");
+  const format::GroupedGemmT *op = written.table.AsGroupedGemm();
+  ASSERT_TRUE(op);
+  EXPECT_EQ(op->a, 0u);
+  EXPECT_EQ(op->b, 1u);
+  EXPECT_EQ(op->counts, 2u);
+  EXPECT_EQ(op->c, 3u);
+  EXPECT_EQ(op->groups, 4u);
+  EXPECT_EQ(op->samples, 2u);
+  EXPECT_EQ(op->rows, 32u);
+  EXPECT_EQ(op->k, 8u);
+  EXPECT_EQ(op->n, 16u);
+  EXPECT_FALSE(op->trans_b);
+  EXPECT_TRUE(op->sums_rows);
+  EXPECT_TRUE(op->accumulate);
+  EXPECT_EQ(op->dtype, format::DType::bf16);
+  EXPECT_EQ(op->result_dtype, format::DType::f32);
 }
 
 TEST(InstructionWriter, WritesVectorsAndTheElementType) {

@@ -89,6 +89,27 @@ EmbeddingGradT scatter(uint32_t grad, uint32_t ids, uint32_t dout) {
   return op;
 }
 
+// Adds the product of 8 rows by the matrices of two groups, and the sums over these rows.
+void addGroupedOps(ProgramBuilder &builder, uint32_t rows, uint32_t matrices, uint32_t counts,
+                   uint32_t result, uint32_t sums, SampleIndices &indices) {
+  GroupedGemmT op;
+  op.a = rows;
+  op.b = matrices;
+  op.counts = counts;
+  op.c = result;
+  op.groups = 2;
+  op.samples = 4;
+  op.rows = tokensPerRank;
+  op.k = op.n = width;
+  op.trans_b = true;
+  indices.groupedGemm = builder.add(GroupedGemmT(op));
+  op.b = result;
+  op.c = sums;
+  op.trans_b = false;
+  op.sums_rows = op.accumulate = true;
+  indices.groupedSums = builder.add(std::move(op));
+}
+
 // Returns the copy dst = transpose of src, both [width, width].
 StridedCopyT transpose(uint32_t src, uint32_t dst) {
   StridedCopyT op;
@@ -425,6 +446,7 @@ ProgramBuilder sampleProgram(uint32_t ranks, std::vector<uint8_t> object, Sample
   builder.add(collective(CollectiveKind::all_gather, builder.group({0}), part, grad, 128 / ranks));
   builder.add(
       collective(CollectiveKind::all_to_all, builder.group({0}), grad, swapped, 128 / ranks));
+  addGroupedOps(builder, at.x, swapped, tokens, dx, grad, at);
   addImageOps(builder, {at.x, dx, swapped, grad, dweight, sums, scratch}, at);
   builder.add(launch(decay, {at.embed, lr}, 128));
   builder.add(wait(1));

@@ -85,7 +85,7 @@ format::WaitT wait(uint32_t event);
 // Indices into the program of sampleProgram().
 struct SampleIndices {
   uint32_t zero, embedding, attention, gemm, launch, record, wait, allReduce, attentionGrad,
-      embeddingGrad, copy, conv2d, conv2dInputGrad, conv2dWeightGrad;
+      embeddingGrad, copy, conv2d, conv2dInputGrad, conv2dWeightGrad, groupedGemm, groupedSums;
   uint32_t pool2d, pool2dGrad;           // a maximum
   uint32_t x, loss, embed, head, tokens; // tokens are the lengths of attention, too
 };

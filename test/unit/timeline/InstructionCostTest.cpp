@@ -47,6 +47,19 @@ TEST(InstructionCost, TakesProductsByTheirType) {
   }
 }
 
+// A grouped product costs what one product for each group does, each with the mean of the rows.
+TEST(InstructionCost, TakesGroupsAsABatch) {
+  format::GroupedGemmT grouped;
+  grouped.groups = 8, grouped.samples = 2, grouped.rows = 8192, grouped.k = 768, grouped.n = 3072;
+  grouped.dtype = grouped.result_dtype = format::DType::bf16;
+  auto seconds = [](int64_t m, int64_t n, int64_t k) {
+    return secondsOf(productWork(m, n, k, 8, ComputeType::BF16), gpu(), Launch::Replayed);
+  };
+  EXPECT_DOUBLE_EQ(secondsOn(grouped), seconds(1024, 3072, 768));
+  grouped.sums_rows = true;
+  EXPECT_DOUBLE_EQ(secondsOn(grouped), seconds(768, 3072, 1024));
+}
+
 // An epilogue costs the traffic of its operands, such as the input of a GELU.
 TEST(InstructionCost, CountsWhatEpiloguesMove) {
   format::GemmT gemm;

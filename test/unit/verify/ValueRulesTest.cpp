@@ -15,6 +15,7 @@ class ValueRule : public testing::TestWithParam<Broken> {};
 
 TEST_P(ValueRule, IsNamedWithItsPlaceWhereItIsBroken) { test::expectFault(GetParam()); }
 
+const std::string kCounts = "  %n = exec.buffer \"n\" temporary i32 4 bytes\n";
 const std::string kUpdate = "rank 0, task 'update', micro-batch 0, instruction 0, gemm (h.0.w): ";
 const std::string kReduce =
     "exec.collective all_reduce sum %g to %g axes [0] count 16 \"grad w\" gradient";
@@ -161,6 +162,15 @@ const Broken kOfData[] = {
      {{"@report, @gradients]", "@report]"}},
      "rank 0: the gradient of 'w' is not summed along dp at the end of entry 'gradients'; it was "
      "written by task 'backward', micro-batch 2, instruction 0, gemm"},
+    {"GradientsOfGroups",
+     kDataParallel,
+     {{"  %part = ", kCounts + "  %part = "},
+      {"exec.gemm %x transposed, %y to %g sizes [4, 4, 4] strides [4, 4, 4] beta 1.0 starts_sum",
+       "exec.zero %n\nexec.grouped_gemm %x, %y by %n to %g groups 1 samples 1 rows 4 k 4 n 4 "
+       "sums_rows accumulate starts_sum"},
+      {"@report, @gradients]", "@report]"}},
+     "rank 0: the gradient of 'w' is not summed along dp at the end of entry 'gradients'; it was "
+     "written by task 'backward', micro-batch 2, instruction 1, grouped_gemm"},
     {"GradientsThere",
      kDataParallel,
      {{"exec.entry gradients order [@forward 0, @backward 0, @forward 1, @backward 1, @forward 2, "
@@ -176,6 +186,24 @@ const Broken kOfParts[] = {
      "rank 0, task 'step', micro-batch 0, instruction 1, gemm: reads 'p' (buffer 3) for a product, "
      "which is still a partial sum along tp; it was written by task 'step', micro-batch 0, "
      "instruction 0, gemm"},
+    {"SumsOfGroupsFinished",
+     kTensorParallel,
+     {{"  %lse = ", kCounts + "  %lse = "},
+      {"exec.gemm %x, %w to %p sizes [4, 4, 2] strides [2, 4, 4]",
+       "exec.zero %n\nexec.grouped_gemm %x, %w by %n to %p groups 1 samples 1 rows 4 k 2 n 4"},
+      {kFinish, ""}},
+     "rank 0, task 'step', micro-batch 0, instruction 2, gemm: reads 'p' (buffer 3) for a product, "
+     "which is still a partial sum along tp; it was written by task 'step', micro-batch 0, "
+     "instruction 1, grouped_gemm"},
+    {"GroupsOfPartsFinished",
+     kTensorParallel,
+     {{"  %lse = ", kCounts + "  %lse = "},
+      {kFinish, "exec.zero %n\n"
+                "exec.grouped_gemm %p, %p by %n to %t groups 1 samples 1 rows 4 k 4 n 4\n" +
+                    kFinish}},
+     "rank 0, task 'step', micro-batch 0, instruction 2, grouped_gemm: reads 'p' (buffer 3) for a "
+     "product, which is still a partial sum along tp; it was written by task 'step', micro-batch "
+     "0, instruction 0, gemm"},
     {"PartsOfSumsHaveNoEpilogue",
      kTensorParallel,
      {{"exec.gemm %x, %w to %p", "exec.zero %t\nexec.gemm %x, %w plus %t to %p"}},
