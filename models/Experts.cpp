@@ -6,6 +6,8 @@
 #include "dialects/graph/PointOps.h"
 #include "dialects/graph/RouteOps.h"
 #include "dialects/graph/ShapeOps.h"
+#include "dialects/graph/StateAttributes.h"
+#include "dialects/graph/StateOps.h"
 
 #include <limits>
 
@@ -19,6 +21,9 @@ RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getTy
 std::string under(StringRef module, const Twine &name) { return (module + "." + name).str(); }
 
 bool isThere(const char *name) { return *name != 0; }
+
+// Megatron-LM adds it to a sum of scores before it divides by it.
+constexpr double kLeastSum = 1e-20;
 
 // The rows of a layer's tokens, ordered by expert.
 struct Rows {
@@ -156,9 +161,12 @@ Value ExpertLayer::buildWithoutDrops(Value x, Value logits,
                                      llvm::function_ref<Value(Value)> activate, Output &output) {
   int64_t sequence = model.sequenceLength(), experts = config.experts, top = config.top;
   RankedTensorType choices = model.batched({sequence, top}), indices = model.ids({top});
+  Value bias = correction;
+  if (bias && config.correctionRate > 0)
+    bias = model.as("correction_before").make<graph::DetachOp>(bias.getType(), bias);
   auto route = model.as({"weights", "experts"})
                    .make<graph::RouteTokensOp>(
-                       choices, indices, logits, correction, top, StringRef(config.score),
+                       choices, indices, logits, bias, top, StringRef(config.score),
                        config.normalised, llvm::APFloat(config.epsilon),
                        llvm::APFloat(config.scale), config.groups, config.kept, config.members);
   auto place = model.as({"places", "counts"})
@@ -190,22 +198,87 @@ Value ExpertLayer::buildWithoutDrops(Value x, Value logits,
   Value out = rows.linear(inner, down, isTransposed);
   if (downBias)
     out = rows.addBias("down_biased", out, downBias);
-  if (config.balance > 0) {
-    double share = 1 / static_cast<double>(sequence);
-    Value load = model.as("uses").castTo(place.getCounts(), /*isInteger=*/false);
-    load = model.as("load").scale(load, share);
-    Value p = model.as("p").softmax(logits);
-    Value importance = model.as("importance").reduce(graph::ReduceKind::Sum, p, 1, share);
-    if (config.balancesSequences) {
-      Value products = model.as("uneven_by_expert").multiply(load, importance);
-      output.carried = {model.as("balance").reduce(graph::ReduceKind::Sum, products, 1,
-                                                   config.balance * static_cast<double>(experts))};
-    } else {
-      output.carried = {load, importance};
-    }
+  if (config.balance > 0)
+    addBalance(logits, place.getCounts(), output);
+  Value mixed = model.as("mixed").make<graph::UnpackRowsOp>(
+      model.batched({sequence, columns}), out, rows.places, route.getWeights(), ArrayAttr());
+  return config.correctionRate > 0 ? moveCorrection(mixed, place.getCounts()) : mixed;
+}
+
+// Gives the loss of uneven use what it needs of each sample.
+void ExpertLayer::addBalance(Value logits, Value counts, Output &output) {
+  auto experts = static_cast<double>(config.experts);
+  double share = 1 / static_cast<double>(model.sequenceLength());
+  if (config.balancesAsMegatron)
+    counts = countsByScore(logits, counts);
+  Value load = model.as("uses").castTo(counts, /*isInteger=*/false);
+  load = model.as("load").scale(load, share);
+  Value p = config.balancesAsMegatron ? scoresOf(logits) : model.as("p").softmax(logits);
+  Value importance = model.as("importance").reduce(graph::ReduceKind::Sum, p, 1, share);
+  if (!config.balancesSequences) {
+    output.carried = {load, importance};
+    return;
   }
-  return model.as("mixed").make<graph::UnpackRowsOp>(model.batched({sequence, columns}), out,
-                                                     rows.places, route.getWeights(), ArrayAttr());
+  double factor = config.balance * experts;
+  if (config.balancesAsMegatron)
+    factor /= static_cast<double>(config.top);
+  Value products = model.as("uneven_by_expert").multiply(load, importance);
+  output.carried = {model.as("balance").reduce(graph::ReduceKind::Sum, products, 1, factor)};
+}
+
+// Returns the scores of all experts, which add up to 1.
+Value ExpertLayer::scoresOf(Value logits) {
+  if (StringRef(config.score) == "softmax")
+    return model.as("p").softmax(logits);
+  Value scores = model.as("s").point(graph::PointFunction::Sigmoid, logits);
+  Value sum = model.as("s_sum").reduce(graph::ReduceKind::Sum, scores, 2);
+  Value least = model.as("least").constant(kLeastSum, {});
+  sum = model.as("s_sum_positive").add(sum, least);
+  sum = model.as("s_sums").reshape(sum, {ShapedType::kDynamic, model.sequenceLength(), 1});
+  return model.as("p").divide(scores, sum);
+}
+
+// Returns how often each sample has chosen each expert by its scores alone: the router itself may
+// choose by a correction and in groups, too.
+Value ExpertLayer::countsByScore(Value logits, Value counts) {
+  if (!correction && config.groups == 1)
+    return counts;
+  RankedTensorType choices = model.batched({model.sequenceLength(), config.top});
+  RankedTensorType indices = model.ids({config.top});
+  auto best = model.as({"best_weights", "best"})
+                  .make<graph::RouteTokensOp>(choices, indices, logits, Value(), config.top,
+                                              StringRef(config.score), false, llvm::APFloat(0.0),
+                                              llvm::APFloat(1.0), 1, 1, 1);
+  return model.as({"best_places", "best_counts"})
+      .make<graph::PlaceRowsOp>(indices, counts.getType(), best.getExperts())
+      .getCounts();
+}
+
+// Returns the loss of large logits of each sample: the mean over its tokens of the square of
+// log(sum(exp(logits))). Source: Zoph et al. 2022, arXiv:2202.08906.
+Value ExpertLayer::zLossOf(Value logits) {
+  SmallVector<int64_t> column{ShapedType::kDynamic, model.sequenceLength(), 1};
+  Value most = model.as("most").reduce(graph::ReduceKind::Max, logits, 2);
+  most = model.as("most_held").make<graph::DetachOp>(most.getType(), most);
+  Value mosts = model.as("mosts").reshape(most, column);
+  Value below = model.as("below").subtract(logits, mosts);
+  Value powers = model.as("powers").make<graph::ExpOp>(below.getType(), below);
+  Value sum = model.as("power_sum").reduce(graph::ReduceKind::Sum, powers, 2);
+  Value logarithm = model.as("log_of_sum").make<graph::LogOp>(sum.getType(), sum);
+  Value z = model.as("z").add(most, logarithm);
+  Value squares = model.as("z_squared").multiply(z, z);
+  return model.as("z_loss").reduce(graph::ReduceKind::Sum, squares, 1,
+                                   config.zLoss / static_cast<double>(model.sequenceLength()));
+}
+
+// Lets the correction move by the choices of all samples; returns the tokens.
+Value ExpertLayer::moveCorrection(Value tokens, Value counts) {
+  Value uses = model.as("uses_of_sample").castTo(counts, /*isInteger=*/false);
+  uses = model.as("uses_of_all").reduce(graph::ReduceKind::Sum, uses, 0);
+  OpBuilder numbers(tokens.getContext());
+  return model.as("mixed_and_counted")
+      .make<graph::ObserveOp>(tokens.getType(), tokens, correction, uses, graph::ReduceKind::Sum,
+                              numbers.getF64FloatAttr(config.correctionRate));
 }
 
 Value ExpertLayer::buildWithCapacity(Value x, Value logits,
@@ -240,8 +313,12 @@ Value ExpertLayer::buildShared(Value x, llvm::function_ref<Value(Value)> activat
 ExpertLayer::Output ExpertLayer::build(Value x, llvm::function_ref<Value(Value)> activate) {
   Output output;
   Value logits = model.as("scores").linear(x, router, routerBias, /*transposed=*/true);
+  if (features.routerIsWide)
+    logits.getDefiningOp()->setAttr(graph::kWideAttr, UnitAttr::get(x.getContext()));
   output.tokens = config.capacity ? buildWithCapacity(x, logits, activate, output)
                                   : buildWithoutDrops(x, logits, activate, output);
+  if (config.zLoss > 0)
+    output.carried.push_back(zLossOf(logits));
   if (sharedDown) {
     Value shared = buildShared(x, activate);
     output.tokens = model.as("mixed_and_shared").add(output.tokens, shared);
@@ -251,22 +328,27 @@ ExpertLayer::Output ExpertLayer::build(Value x, llvm::function_ref<Value(Value)>
 
 SmallVector<std::pair<StringRef, Type>> carriedTypes(ModelBuilder &model,
                                                      const ExpertConfig &config) {
-  if (config.experts == 0 || config.balance == 0)
-    return {};
-  if (config.balancesSequences || config.capacity)
-    return {{"uneven", model.batched({})}};
-  RankedTensorType perSequence = model.batched({config.experts});
-  return {{"loads", perSequence}, {"importances", perSequence}};
+  SmallVector<std::pair<StringRef, Type>> types;
+  if (config.experts == 0)
+    return types;
+  RankedTensorType ofSample = model.batched({}), ofExperts = model.batched({config.experts});
+  if (config.balance > 0 && (config.balancesSequences || config.capacity))
+    types.push_back({"uneven", ofSample});
+  else if (config.balance > 0)
+    types.append({{"loads", ofExperts}, {"importances", ofExperts}});
+  if (config.zLoss > 0)
+    types.push_back({"z_losses", ofSample});
+  return types;
 }
 
 // transformers' load_balancing_loss_func: experts * sum over e of the share of choices of e times
 // the mean of its scores, both over all layers and tokens of the batch.
-Value balanceLoss(ModelBuilder &model, const ExpertConfig &config, int64_t layers,
-                  ValueRange carried) {
+static Value unevenLoss(ModelBuilder &model, const ExpertConfig &config, int64_t layers,
+                        ValueRange carried) {
   double share = 1 / static_cast<double>(layers);
   if (carried.size() == 1) {
     Value balance = model.as("mean").mean(carried.front());
-    return model.as("per_layer").scale(balance, share);
+    return config.balancesAsMegatron ? balance : model.as("per_layer").scale(balance, share);
   }
   Value load = model.as("load").reduce(graph::ReduceKind::Mean, carried[0], 0);
   Value importance = model.as("importance").reduce(graph::ReduceKind::Mean, carried[1], 0);
@@ -274,6 +356,19 @@ Value balanceLoss(ModelBuilder &model, const ExpertConfig &config, int64_t layer
   return model.as("balance").reduce(graph::ReduceKind::Sum, products, 0,
                                     config.balance * static_cast<double>(config.experts) * share *
                                         share);
+}
+
+Value balanceLoss(ModelBuilder &model, const ExpertConfig &config, int64_t layers,
+                  ValueRange carried) {
+  Value ofLogits;
+  if (config.zLoss > 0) {
+    ofLogits = model.as("z_loss").mean(carried.back());
+    carried = carried.drop_back();
+    if (carried.empty())
+      return ofLogits;
+  }
+  Value balance = unevenLoss(model, config, layers, carried);
+  return ofLogits ? model.as("balance_and_z").add(balance, ofLogits) : balance;
 }
 
 } // namespace dtc

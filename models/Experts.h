@@ -23,6 +23,7 @@ struct ExpertFeatures {
   const char *sharedGate = ""; // the weight by which a token scales that expert
   const char *correction = ""; // beside the router's weight: what the choice adds to scores
   bool routerBias = false, expertBias = false;
+  bool routerIsWide = false; // the router's weight and its product are in f32 in every precision
   // Gate and up are clamped to `clamp`, and the MLP is down((up + 1) * gate * sigmoid(1.702 gate)).
   double clamp = 0;
 };
@@ -44,6 +45,11 @@ struct ExpertConfig {
   // of the mean over layers and samples of that of each.
   double balance = 0;
   bool balancesSequences = false;
+  // The loss of each sample is that of Megatron-LM: divided by the choices of a token, added up
+  // over layers, and of scores that add up to 1.
+  bool balancesAsMegatron = false;
+  double zLoss = 0;          // factor of the squares of the logarithm of the sum of exp(logits)
+  double correctionRate = 0; // by which the correction moves with the load after a step; 0: never
   ExpertFeatures features = {};
 };
 
@@ -72,6 +78,11 @@ private:
                         llvm::ArrayRef<int64_t> stored = {});
   mlir::Value bias(llvm::StringRef value, llvm::StringRef name, llvm::ArrayRef<int64_t> shape);
   void declareExperts();
+  void addBalance(mlir::Value logits, mlir::Value counts, Output &output);
+  mlir::Value scoresOf(mlir::Value logits);
+  mlir::Value countsByScore(mlir::Value logits, mlir::Value counts);
+  mlir::Value zLossOf(mlir::Value logits);
+  mlir::Value moveCorrection(mlir::Value tokens, mlir::Value counts);
   mlir::Value buildWithoutDrops(mlir::Value x, mlir::Value logits,
                                 llvm::function_ref<mlir::Value(mlir::Value)> activate,
                                 Output &output);
@@ -95,11 +106,12 @@ private:
 };
 
 // Returns names and types of the values that layers pass on for the loss of uneven use: none
-// without one, the loss of each sample so far, or the uses of each expert and its scores.
+// without one, the loss of each sample so far, or the uses of each expert and its scores; then the
+// loss of large logits of each sample.
 llvm::SmallVector<std::pair<llvm::StringRef, mlir::Type>> carriedTypes(ModelBuilder &model,
                                                                        const ExpertConfig &config);
 
-// Returns the loss of uneven use from what `layers` layers have passed on.
+// Returns the loss of uneven use, and of large logits, from what `layers` layers have passed on.
 mlir::Value balanceLoss(ModelBuilder &model, const ExpertConfig &config, int64_t layers,
                         mlir::ValueRange carried);
 

@@ -1,10 +1,15 @@
-// Names that batch norm writes and the cost model reads; the others are in Attributes.h.
+// Names of what concerns state and sums over the batch; the others are in Attributes.h.
 #pragma once
 
 #include "llvm/ADT/StringRef.h"
 
 namespace dtc::graph {
 
+// Attribute of a graph.parameter: the `rate` of the graph.observe by which it moves (f64).
+constexpr llvm::StringLiteral kRateAttr = "graph.rate";
+// Unit attribute of an op: it computes in f32 in every precision, and so does the parameter that it
+// multiplies by stay in f32.
+constexpr llvm::StringLiteral kWideAttr = "graph.wide";
 // Unit attribute of a graph.reduce: a sum over the samples of all ranks of data parallelism, which
 // they exchange in the middle of a pass.
 constexpr llvm::StringLiteral kStatisticAttr = "graph.statistic";

@@ -14,7 +14,10 @@ using namespace dtc::graph;
 LogicalResult ObserveOp::verify() {
   if (getKind() == ReduceKind::Max) // observe_c2
     return emitOpError("takes the mean or the sum of its value over micro-batches, and no maximum");
-  return checkF32(*this, "state", getState().getType()); // observe_c1
+  if (std::optional<llvm::APFloat> rate = getRate(); rate && !(rate->convertToDouble() > 0))
+    return emitOpError() << "has a 'rate' of " << numberText(rate->convertToDouble())
+                         << ", but a number greater than 0 is wanted"; // observe_c3
+  return checkF32(*this, "state", getState().getType());               // observe_c1
 }
 
 namespace {
@@ -120,7 +123,7 @@ void BatchNormOp::writeOut(OpBuilder &builder, llvm::function_ref<int64_t()>) {
   Value result = normalise.getResult();
   auto observe = [&](unsigned index, Value value) {
     result = ObserveOp::create(builder, loc, result.getType(), result, getState()[index], value,
-                               ReduceKind::Mean);
+                               ReduceKind::Mean, FloatAttr());
   };
   if (!held.empty()) {
     Value steps = AddOp::create(builder, loc, scalar,

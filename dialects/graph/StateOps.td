@@ -31,23 +31,30 @@ def Graph_ObserveOp : Graph_Op<"observe", [Pure, Graph_Rule, Graph_Gradient, All
     and recomputation counts nothing twice. It is no part of the gradient norm, and nothing clips it. The op itself is
     gone after `dtc-differentiate`. A state is observed once in a step.
 
+    With `rate` the state moves towards even values instead: it becomes state + rate * sign(mean - v), where v are the
+    elements of the mean or sum and `mean` is theirs. So a bias of experts moves by their load (DeepSeek-V3,
+    arXiv:2412.19437).
+
     Constraints:
     - (C1) `state` and `value` are in f32.
     - (C2) the value of micro-batches is their mean or sum.
+    - (C3) `rate` is greater than 0.
 
     Example:
     ```mlir
     %z = graph.observe mean %y, %running_mean, %new : tensor<?x64x8x8xf32>, tensor<64xf32>
+    %t = graph.observe sum %tokens, %correction, %uses rate 0.001 : tensor<?x128x16xf32>, tensor<8xf32>
     ```
   }];
   let arguments = (ins Graph_Tensor:$x, Graph_FloatTensor:$state, Graph_FloatTensor:$value,
-      Graph_ReduceKindAttr:$kind);
+      Graph_ReduceKindAttr:$kind, OptionalAttr<F64Attr>:$rate);
   let results = (outs Graph_Tensor:$result);
-  let assemblyFormat = "`` $kind $x `,` $state `,` $value attr-dict `:` type($x) `,` type($state)";
+  let assemblyFormat = [{`` $kind $x `,` $state `,` $value (`rate` $rate^)? attr-dict `:` type($x) `,`
+    type($state)}];
   let hasVerifier = 1;
 }
 
-def Graph_FinishOp : Graph_Op<"finish", [Pure, Graph_Rule, AllTypesMatch<["x", "result"]>]> {
+def Graph_FinishOp : Graph_Op<"finish", [Pure, Graph_Rule, Graph_Gradient, AllTypesMatch<["x", "result"]>]> {
   let summary = "A sum that ranks finish here, once";
   let description = [{
     Returns `x`, but not as a partial sum. What reads the result of a sum over ranks by several linear ops would finish

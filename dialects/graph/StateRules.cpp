@@ -30,6 +30,13 @@ OpRule FinishOp::getRule() {
   return builder.operand(dims).result(dims).flops(0).kind(OpKind::View).zeroPreserving().take();
 }
 
+// A sum on all ranks is the same value, so its gradient is.
+LogicalResult FinishOp::buildGradient(OpBuilder &, ValueRange resultGrads, ArrayRef<bool>,
+                                      SmallVectorImpl<Value> &grads) {
+  grads.assign(1, resultGrads[0]);
+  return success();
+}
+
 // The value stands where the gradient of the state would. What gives it has no gradient.
 LogicalResult ObserveOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                        ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {

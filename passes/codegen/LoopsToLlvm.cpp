@@ -129,21 +129,16 @@ void addEntry(LLVM::LLVMFuncOp body, int64_t numScalars) {
   LLVM::ReturnOp::create(builder, loc, ValueRange());
 }
 
-// Returns the type as which the bits of a masked bf16 load are read, or null if it has another kind
-// of use.
+// Returns the type of integers with the bits of a masked bf16 load, or null for another load.
 Type bitsOf(LLVM::MaskedLoadOp load) {
-  if (!getElementTypeOrSelf(load.getType()).isBF16() || load->use_empty())
+  auto type = dyn_cast<VectorType>(load.getType());
+  if (!type || !type.getElementType().isBF16())
     return nullptr;
-  Type bits = load->user_begin()->getResultTypes().front();
-  for (Operation *user : load->getUsers())
-    if (!isa<LLVM::BitcastOp>(user) || user->getResult(0).getType() != bits)
-      return nullptr;
-  return bits;
+  return type.clone(IntegerType::get(type.getContext(), 16));
 }
 
-// Loads and stores bf16 as integers of the type in which the bits are used. LLVM would otherwise
-// convert bf16 to f32 and back at joins of branches, with a function that processors have no
-// library for.
+// Loads and stores bf16 as integers. LLVM would otherwise convert bf16 to f32 and back at joins of
+// branches, with a function that processors have no library for.
 void keepBits(ModuleOp module) {
   SmallVector<LLVM::MaskedLoadOp> loads;
   module.walk([&](LLVM::MaskedLoadOp load) { loads.push_back(load); });
@@ -155,9 +150,15 @@ void keepBits(ModuleOp module) {
     Value others = LLVM::BitcastOp::create(builder, load.getLoc(), bits, load.getPassThru());
     Value loaded = LLVM::MaskedLoadOp::create(builder, load.getLoc(), bits, load.getData(),
                                               load.getMask(), others, load.getAlignmentAttr());
-    for (Operation *user : llvm::make_early_inc_range(load->getUsers())) {
-      user->getResult(0).replaceAllUsesWith(loaded);
-      user->erase();
+    for (Operation *user : llvm::make_early_inc_range(load->getUsers()))
+      if (isa<LLVM::BitcastOp>(user) && user->getResult(0).getType() == bits) {
+        user->getResult(0).replaceAllUsesWith(loaded);
+        user->erase();
+      }
+    if (!load.getResult().use_empty()) { // such as a store of the same elements
+      Value same =
+          LLVM::BitcastOp::create(builder, load.getLoc(), load.getResult().getType(), loaded);
+      load.getResult().replaceAllUsesWith(same);
     }
     load.erase();
   }

@@ -10,6 +10,8 @@
 #include "dialects/graph/Inputs.h"
 #include "dialects/graph/OptimizerKind.h"
 #include "dialects/graph/PointOps.h"
+#include "dialects/graph/ShapeOps.h"
+#include "dialects/graph/StateAttributes.h"
 #include "dialects/graph/StepWeights.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -393,6 +395,25 @@ private:
       set(symbol, value);
   }
 
+  // Returns a state moved by `rate` where `values` are below their mean, and by as much down where
+  // they are above it. Whole numbers are compared exactly: their sum with multiples of them.
+  Value evened(Value state, Value values, FloatAttr rate) {
+    auto type = cast<RankedTensorType>(values.getType());
+    SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
+    Value sum = graph::ReduceOp::create(
+        builder, loc, scalar, values,
+        graph::ReduceKindAttr::get(module.getContext(), graph::ReduceKind::Sum),
+        builder.getDenseI64ArrayAttr(dims), builder.getF64FloatAttr(1), ArrayAttr());
+    Value times =
+        graph::ScaleOp::create(builder, loc, type, values,
+                               builder.getF64FloatAttr(static_cast<double>(type.getNumElements())));
+    Value below = graph::SubtractOp::create(builder, loc, type, sum, times);
+    Value sign = graph::PointOp::create(builder, loc, type, below, graph::PointFunction::Sign,
+                                        builder.getDenseF64ArrayAttr({}));
+    Value step = graph::ScaleOp::create(builder, loc, type, sign, rate);
+    return graph::AddOp::create(builder, loc, type, state, step);
+  }
+
   // Stores the next values of states that ops of the model have observed, if the step is applied.
   void storeObserved(ArrayRef<Trained> run, Value apply) {
     SmallVector<Value> values, updated;
@@ -402,9 +423,14 @@ private:
     }
     auto chooseAll = [&](Value applied, ValueRange ofValues) {
       SmallVector<Value> results;
-      for (size_t index = 0; index < ofValues.size(); index += 2)
-        results.push_back(graph::WhereOp::create(builder, loc, ofValues[index].getType(), applied,
-                                                 ofValues[index], ofValues[index + 1]));
+      for (size_t index = 0; index < ofValues.size(); index += 2) {
+        Value next = ofValues[index], before = ofValues[index + 1];
+        graph::ParameterOp parameter = run[index / 2].parameter;
+        if (auto rate = parameter->getAttrOfType<FloatAttr>(graph::kRateAttr))
+          next = evened(before, next, rate);
+        results.push_back(
+            graph::WhereOp::create(builder, loc, next.getType(), applied, next, before));
+      }
       return results;
     };
     if (int64_t count = run.front().count(); count > 0)

@@ -3,6 +3,7 @@
 #include "passes/graph/Passes.h"
 
 #include "dialects/graph/Inputs.h"
+#include "dialects/graph/StateAttributes.h"
 #include "dialects/graph/StateOps.h"
 #include "dialects/graph/StepWeights.h"
 #include "passes/graph/LossForm.h"
@@ -45,6 +46,28 @@ void bindMean(graph::ReduceOp reduce) {
       Builder(reduce.getContext()).getF64FloatAttr(reduce.getScale().convertToDouble() / count));
 }
 
+// Finishes the means over the samples of all ranks before they are multiplied.
+void finishMeans(graph::MultiplyOp product) {
+  for (OpOperand &operand : product->getOpOperands()) {
+    Operation *mean = operand.get().getDefiningOp();
+    mean->setAttr(graph::kStatisticAttr, UnitAttr::get(mean->getContext()));
+    OpBuilder builder(product);
+    operand.set(
+        graph::FinishOp::create(builder, mean->getLoc(), operand.get().getType(), operand.get()));
+  }
+}
+
+// Finishes a sum over the samples of all ranks by which a state moves: it is no gradient, which
+// ranks would add up at the end.
+void finishValue(graph::ObserveOp observe) {
+  if (!observe.getRate())
+    return;
+  OpBuilder builder(observe);
+  Value sum = observe.getValue();
+  observe.getValueMutable().assign(
+      graph::FinishOp::create(builder, sum.getLoc(), sum.getType(), sum));
+}
+
 struct BindBatch : impl::BindBatchBase<BindBatch> {
   using BindBatchBase::BindBatchBase;
 
@@ -63,6 +86,8 @@ struct BindBatch : impl::BindBatchBase<BindBatch> {
     FailureOr<LossForm> form = noteLossForm();
     if (failed(rows) || failed(form) || failed(checkStatistics()))
       return signalPassFailure();
+    auto loss = getOperation().lookupSymbol<graph::FuncOp>(graph::kLossFunction);
+    graph::MultiplyOp product = loss ? findProductOfMeans(loss) : graph::MultiplyOp();
     DenseMap<Value, int64_t> rowsOfPrepare;
     if (*form == LossForm::Beside)
       addPrepare(*rows, rowsOfPrepare);
@@ -83,6 +108,9 @@ struct BindBatch : impl::BindBatchBase<BindBatch> {
                                              body.getTerminator()->getOperandTypes()));
     }
     getOperation().walk([](graph::ReduceOp reduce) { bindMean(reduce); });
+    if (product && ranks > 1)
+      finishMeans(product);
+    getOperation().walk([](graph::ObserveOp observe) { finishValue(observe); });
     takeStatisticsOfParts(getOperation(), ranks);
     getOperation()->setAttr(graph::kSamplesAttr, Builder(&getContext()).getI64IntegerAttr(batch));
   }
@@ -100,12 +128,11 @@ private:
       return WalkResult::interrupt();
     });
     auto loss = getOperation().lookupSymbol<graph::FuncOp>(graph::kLossFunction);
-    bool isCut = microBatches != 1 || ranks != 1;
     if (graph::MultiplyOp product =
-            loss && isCut ? findProductOfMeans(loss) : graph::MultiplyOp()) {
-      product.emitOpError("multiplies means over the whole batch, which the plan divides (dp=")
-          << ranks.getValue() << ", micro-batches: " << microBatches.getValue()
-          << "); plan with dp=1 and one micro-batch, or, for experts, put "
+            loss && microBatches != 1 ? findProductOfMeans(loss) : graph::MultiplyOp()) {
+      product.emitOpError("multiplies means over the whole batch, which the plan cuts into ")
+          << microBatches.getValue()
+          << " micro-batches; leave micro_batch to the planner, or, for experts, put "
              "\"moe_router_load_balancing_type\": \"seq_aux_loss\" in the config, for the loss of "
              "each sample";
       return failure();

@@ -57,6 +57,7 @@ public:
     FailureOr<llvm::StringSet<>> observed = observedParameters(module);
     if (failed(observed))
       return failure();
+    noteRates(module);
     for (Operation *op : ops)
       if (auto get = dyn_cast<graph::GetOp>(op);
           get && (isTrained(get.getSymbol()) || observed->contains(get.getSymbol())))

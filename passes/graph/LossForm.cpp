@@ -95,6 +95,14 @@ private:
         extents[result] = result == op.getResult(0) ? operands[0] : Extent::Free;
       return success();
     }
+    // A state takes the mean or the sum of micro-batches, and moves nothing along with it.
+    if (auto observe = dyn_cast<graph::ObserveOp>(op)) {
+      Extent wanted = observe.getKind() == graph::ReduceKind::Sum ? Extent::Sum : Extent::Mean;
+      if (operands[2] == wanted) {
+        extents[observe.getResult()] = operands[0];
+        return success();
+      }
+    }
     for (Value result : op.getResults()) {
       FailureOr<Extent> extent = hasBatch(result) ? ofSamples(op, operands) : ofWhole(op, operands);
       if (failed(extent))

@@ -1,27 +1,63 @@
 // Finds and drops the observations of a model's state.
 #include "passes/graph/Observations.h"
 
+#include "dialects/graph/RouteOps.h"
+#include "dialects/graph/StateAttributes.h"
 #include "dialects/graph/StateOps.h"
 
 using namespace mlir;
 
 namespace dtc {
 
-SmallVector<Value> observedValues(graph::FuncOp func) {
-  SmallVector<Value> found;
+SmallVector<ParameterUse> usesOf(graph::FuncOp func,
+                                 llvm::function_ref<SmallVector<Value>(Operation &)> choose) {
+  SmallVector<ParameterUse> found;
   auto module = func->getParentOfType<ModuleOp>();
   for (Operation &op : func.getBody().front().without_terminator()) {
-    if (auto observe = dyn_cast<graph::ObserveOp>(op))
-      found.push_back(observe.getState());
+    for (Value value : choose(op))
+      found.push_back({value, &op});
     auto call = dyn_cast<graph::BlockCallOpInterface>(op);
     if (!call)
       continue;
     auto block = module.lookupSymbol<graph::FuncOp>(call.getBlockName());
-    for (Value value : observedValues(block))
-      if (auto argument = dyn_cast<BlockArgument>(value))
-        found.push_back(call->getOperand(argument.getArgNumber()));
+    for (ParameterUse use : usesOf(block, choose))
+      if (auto argument = dyn_cast<BlockArgument>(use.value))
+        found.push_back({call->getOperand(argument.getArgNumber()), use.user});
   }
   return found;
+}
+
+// Returns the state that an op observes, if it does.
+static SmallVector<Value> stateOf(Operation &op) {
+  if (auto observe = dyn_cast<graph::ObserveOp>(op))
+    return {observe.getState()};
+  return {};
+}
+
+llvm::StringSet<> wideParameters(ModuleOp module) {
+  llvm::StringSet<> names;
+  auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
+  if (!loss)
+    return names;
+  auto operandsOf = [](Operation &op) -> SmallVector<Value> {
+    auto route = dyn_cast<graph::RouteTokensOp>(op);
+    if (route && route.getBias())
+      return {route.getBias()};
+    return op.hasAttr(graph::kWideAttr) ? SmallVector<Value>(op.getOperands())
+                                        : SmallVector<Value>();
+  };
+  for (ParameterUse use : usesOf(loss, operandsOf))
+    if (auto get = use.value.getDefiningOp<graph::GetOp>())
+      names.insert(get.getSymbol());
+  return names;
+}
+
+void noteRates(ModuleOp module) {
+  auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
+  for (ParameterUse use : usesOf(loss, stateOf))
+    if (FloatAttr rate = cast<graph::ObserveOp>(use.user).getRateAttr())
+      module.lookupSymbol(use.value.getDefiningOp<graph::GetOp>().getSymbol())
+          ->setAttr(graph::kRateAttr, rate);
 }
 
 FailureOr<llvm::StringSet<>> observedParameters(ModuleOp module) {
@@ -29,7 +65,7 @@ FailureOr<llvm::StringSet<>> observedParameters(ModuleOp module) {
   auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
   if (!loss)
     return names;
-  for (Value value : observedValues(loss)) {
+  for (auto [value, user] : usesOf(loss, stateOf)) {
     auto get = value.getDefiningOp<graph::GetOp>();
     auto parameter = get ? module.lookupSymbol<graph::ParameterOp>(get.getSymbol()) : nullptr;
     if (!parameter || !parameter.getFrozen())

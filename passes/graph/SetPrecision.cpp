@@ -23,6 +23,8 @@
 #include "dialects/graph/ImageOps.h"
 #include "dialects/graph/PointOps.h"
 #include "dialects/graph/PointTable.h"
+#include "dialects/graph/RouteOps.h"
+#include "dialects/graph/StateAttributes.h"
 #include "dialects/graph/StateOps.h"
 
 namespace dtc {
@@ -35,14 +37,13 @@ namespace {
 
 class PrecisionSetter {
 public:
-  // `observed`: parameters that the step changes without a gradient, which stay in f32.
-  PrecisionSetter(ModuleOp module, FloatType narrow, const llvm::StringSet<> &observed)
-      : module(module), narrow(narrow), wide(Float32Type::get(module.getContext())),
-        observed(observed) {}
+  // `kept`: parameters that stay in f32, such as those that the step changes without a gradient.
+  PrecisionSetter(ModuleOp module, FloatType narrow, const llvm::StringSet<> &kept)
+      : module(module), narrow(narrow), wide(Float32Type::get(module.getContext())), kept(kept) {}
 
   void run() {
     for (auto parameter : module.getOps<graph::ParameterOp>())
-      if (!observed.contains(parameter.getSymName()))
+      if (!kept.contains(parameter.getSymName()))
         parameter.setType(llvm::cast<RankedTensorType>(in(parameter.getType(), narrow)));
     auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
     convertBody(loss);
@@ -76,8 +77,7 @@ private:
   void convertBody(graph::FuncOp func) {
     for (Operation &op : llvm::make_early_inc_range(func.getBody().front().without_terminator()))
       if (auto get = dyn_cast<graph::GetOp>(op))
-        get.getResult().setType(
-            in(get.getType(), observed.contains(get.getSymbol()) ? wide : narrow));
+        get.getResult().setType(in(get.getType(), kept.contains(get.getSymbol()) ? wide : narrow));
       else if (auto call = dyn_cast<graph::BlockCallOpInterface>(op))
         convertCall(call);
       else
@@ -149,7 +149,17 @@ private:
     Type element = elementFor(op, rule, numbers);
     for (OpOperand *number : numbers)
       number->set(cast(op, number->get(), element));
-    op->getResult(0).setType(in(op->getResult(0).getType(), element));
+    op->getResult(0).setType(in(op->getResult(0).getType(), isReadByRouter(op) ? wide : element));
+  }
+
+  // Returns true for a product, or a sum with a bias, that gives the logits of a router. It chooses
+  // by them, and rounded ones are often equal.
+  static bool isReadByRouter(Operation *op) {
+    return isa<graph::LinearOp, graph::AddOp>(op) &&
+           llvm::any_of(op->getUsers(), [](Operation *user) {
+             return isa<graph::RouteTokensOp>(user) ||
+                    (isa<graph::AddOp>(user) && isReadByRouter(user));
+           });
   }
 
   Type elementFor(Operation *op, const graph::OpRule &rule, ArrayRef<OpOperand *> numbers) const {
@@ -160,7 +170,7 @@ private:
       return wide;
     // Keeps exponentials and logarithms in f32, as PyTorch's autocast does: a rounded operand moves
     // an exponential by more than its own rounding.
-    if (isa<graph::ExpOp, graph::LogOp>(op))
+    if (isa<graph::ExpOp, graph::LogOp>(op) || op->hasAttr(graph::kWideAttr))
       return wide;
     if (auto point = dyn_cast<graph::PointOp>(op))
       if (graph::pointRow(point.getFunction()).keepsF32)
@@ -177,7 +187,7 @@ private:
 
   ModuleOp module;
   FloatType narrow, wide;
-  const llvm::StringSet<> &observed;
+  const llvm::StringSet<> &kept;
   llvm::SmallPtrSet<Operation *, 8> converted;
 };
 
@@ -204,7 +214,10 @@ struct SetPrecision : impl::SetPrecisionBase<SetPrecision> {
     FailureOr<llvm::StringSet<>> observed = observedParameters(module);
     if (failed(observed))
       return signalPassFailure();
-    PrecisionSetter(module, narrow, *observed).run();
+    llvm::StringSet<> kept = wideParameters(module);
+    for (const auto &name : *observed)
+      kept.insert(name.getKey());
+    PrecisionSetter(module, narrow, kept).run();
     if (narrow.isF16())
       declareLossScale(module);
   }

@@ -73,6 +73,16 @@ void importGroups(TypedConfig &config, const HfExperts &keys, ExpertConfig &expe
                          spelled(experts.kept) + " groups, from which a token chooses");
 }
 
+constexpr const char *kMegatronBalance = "moe_aux_loss_coeff";
+
+// Reads a number of 0 or more, 0 if there is none, under a key that transformers does not know.
+double positive(TypedConfig &config, const char *key) {
+  double value = config.json.number(key, 0);
+  if (value < 0)
+    config.json.refuse(key, "a number of 0 or more");
+  return value;
+}
+
 // Reads the loss of uneven use, which the class adds only if the model outputs the router's logits.
 // The name of the key of its kind, and of one of its values, is that of Megatron-LM's option.
 void importBalance(TypedConfig &config, const HfExperts &keys, ExpertConfig &experts) {
@@ -83,12 +93,37 @@ void importBalance(TypedConfig &config, const HfExperts &keys, ExpertConfig &exp
                                 "without the key all samples and layers have one, as in "
                                 "transformers");
   experts.balancesSequences = kind == "seq_aux_loss";
-  if (!isThere(keys.balance))
+  if (isThere(keys.balance)) {
+    double coefficient = config.number(keys.balance);
+    if (coefficient < 0)
+      config.json.refuse(keys.balance, "a number of 0 or more");
+    experts.balance = config.flag("output_router_logits") ? coefficient : 0;
+  }
+  double coefficient = positive(config, kMegatronBalance);
+  if (coefficient == 0)
     return;
-  double coefficient = config.number(keys.balance);
-  if (coefficient < 0)
-    config.json.refuse(keys.balance, "a number of 0 or more");
-  experts.balance = config.flag("output_router_logits") ? coefficient : 0;
+  if (!experts.balancesSequences)
+    config.json.fail(kMegatronBalance, "is there, and dtc builds that loss of each sample only",
+                     "put \"moe_router_load_balancing_type\": \"seq_aux_loss\" beside it");
+  if (experts.balance > 0)
+    config.json.fail(kMegatronBalance, "is there beside '" + std::string(keys.balance) +
+                                           "', which is another factor of the same loss; take one "
+                                           "of them out");
+  experts.balance = coefficient;
+  experts.balancesAsMegatron = true;
+}
+
+// Reads what transformers does not have, under the names of Megatron-LM's options: the loss of
+// large logits, and the rate by which the correction moves.
+void importRouterTraining(TypedConfig &config, const HfExperts &keys, ExpertConfig &experts) {
+  experts.zLoss = positive(config, "moe_z_loss_coeff");
+  const char *rateKey = "moe_router_bias_update_rate";
+  experts.correctionRate = positive(config, rateKey);
+  if (experts.correctionRate > 0 && !isThere(keys.features.correction))
+    config.json.fail(rateKey,
+                     "is there, and the router of " + config.type +
+                         " has no bias that moves with the load",
+                     "take it out; deepseek_v3 and glm4_moe have one");
 }
 
 } // namespace
@@ -121,6 +156,7 @@ void importExperts(TypedConfig &config, const HfExperts &keys, LlamaConfig &mode
   experts.sharedBias = keys.sharedMayHaveBias && model.mlpBias;
   importDenseLayers(config, keys, model);
   importBalance(config, keys, experts);
+  importRouterTraining(config, keys, experts);
   if (isThere(keys.jitter) && config.number(keys.jitter) != 0)
     json.refuse(keys.jitter, "0: dtc can't build the noise");
   if (isThere(keys.clamp))
@@ -133,6 +169,10 @@ void importExperts(TypedConfig &config, const HfExperts &keys, LlamaConfig &mode
   if (!keys.mayDrop)
     json.fail(capacityKey, "is there, and dtc builds " + config.type + " without drops",
               "take it out; mixtral has it");
+  if (experts.balancesAsMegatron)
+    json.fail(capacityKey,
+              "is there, and dtc builds '" + std::string(kMegatronBalance) + "' without drops",
+              "take one of them out");
   experts.capacity = json.number(capacityKey, 1);
   if (*experts.capacity <= 0 || *experts.capacity > static_cast<double>(experts.experts))
     json.refuse(capacityKey, "a number greater than 0 and at most '" + std::string(keys.count) +

@@ -70,13 +70,9 @@ static bool hasWindow(ModuleOp module) {
       .wasInterrupted();
 }
 
-static bool needsOneReplica(ModuleOp module) {
-  auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
-  return loss && findProductOfMeans(loss);
-}
-
 static bool needsWholeBatch(ModuleOp module) {
-  if (needsOneReplica(module))
+  auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
+  if (loss && findProductOfMeans(loss))
     return true;
   return module
       .walk([](graph::BatchNormaliseOp norm) {
@@ -135,7 +131,6 @@ ModelFacts readModelFacts(ModuleOp module) {
   facts.kvHeads = countKvHeads(module);
   facts.slides = hasWindow(module);
   facts.needsWholeBatch = needsWholeBatch(module);
-  facts.needsOneReplica = needsOneReplica(module);
   facts.architecture = readArchitecture(module);
   auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
   for (auto call : loss.getBody().getOps<graph::BlockCallOpInterface>())

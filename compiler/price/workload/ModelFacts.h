@@ -26,8 +26,6 @@ struct ModelFacts {
   bool slides = false;
   // Some op needs statistics of the whole batch, so that a step has one micro-batch.
   bool needsWholeBatch = false;
-  // The loss multiplies means over the batch. `dtc compile` does that on one data-parallel rank.
-  bool needsOneReplica = false;
   // It looks words up in tables that nothing else reads, as an output layer does that is tied.
   bool untied = false;
   ModelArchitecture architecture;

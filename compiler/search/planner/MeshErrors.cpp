@@ -121,12 +121,6 @@ public:
       return *error;
     int64_t dp = pins[&D::dp].value_or(limits.devices / (tp * cp * pp));
     int64_t microBatches = limits.globalBatch / dp / pins[&D::microBatch].value_or(1);
-    if (limits.needsOneReplica && dp > 1)
-      return UserError("dp=" + number(dp) +
-                           " divides the samples, whose means the loss multiplies "
-                           "(transformers' loss of uneven use of experts)",
-                       "use dp=1 and more of tp or pp, or put \"moe_router_load_balancing_type\": "
-                       "\"seq_aux_loss\" in the config, for the loss of each sample");
     if (pins[&D::microBatch] && limits.needsWholeBatch && microBatches > 1)
       return UserError("--fix micro_batch=" + number(*pins[&D::microBatch]) + " makes " +
                            number(microBatches) +

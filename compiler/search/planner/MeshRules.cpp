@@ -53,7 +53,6 @@ bool mayRunAll(const Decisions &d, const SpaceLimits &limits) {
 
 bool isAllowedMesh(const Decisions &d, const SpaceLimits &limits) {
   return (!limits.needsWholeBatch || d.numMicroBatches == 1) &&
-         (!limits.needsOneReplica || d.dp == 1) &&
          (!limits.executable || (isExecutable(d) && mayRunAll(d, limits))) &&
          !findUndivided(d.tp, d.spreadsExperts('t'), limits) &&
          (!limits.space || (isLegalMesh(d, *limits.space) &&

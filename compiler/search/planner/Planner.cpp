@@ -121,7 +121,6 @@ public:
     limits.executable =
         request.executable || runsHere ||
         (request.prefersExecutable && mayCompile && isCompilable(request.precision));
-    limits.needsOneReplica = limits.executable && facts.needsOneReplica;
     // On other devices memory is estimated, as for other stacks, since lowering a program takes
     // seconds.
     if ((request.executable || runsHere) && compiles)

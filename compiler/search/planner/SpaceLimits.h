@@ -22,7 +22,6 @@ struct SpaceLimits {
   int64_t heads = 0, inner = 0, vocabulary = 0; // see ModelArchitecture; 0: none
   bool slides = false;                          // see ModelFacts
   bool needsWholeBatch = false;                 // see ModelFacts
-  bool needsOneReplica = false;                 // see ModelFacts; of executables only
   bool untied = false;     // Embedding and output layer have parameters of their own.
   bool executable = false; // only what 'dtc compile' lowers today
   // Least number of instructions of an executable per micro-batch and layer; 0: not known.

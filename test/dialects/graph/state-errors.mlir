@@ -110,3 +110,12 @@ graph.func @observe_c2(%x: tensor<?x6xf32>, %w: tensor<6xf32>) {
   %0 = graph.observe max %x, %w, %w : tensor<?x6xf32>, tensor<6xf32>
   graph.return
 }
+
+// -----
+
+// observe_c3
+graph.func @observe_c3(%x: tensor<?x6xf32>, %w: tensor<6xf32>) {
+  // expected-error @+1 {{has a 'rate' of 0, but a number greater than 0 is wanted}}
+  %0 = graph.observe sum %x, %w, %w rate 0.0 : tensor<?x6xf32>, tensor<6xf32>
+  graph.return
+}

@@ -28,6 +28,9 @@ graph.func @complete(%x: !images, %w: !channels, %b: !channels, %m: !channels, %
   // CHECK: graph.observe sum
   // expected-remark @+1 {{loops}}
   %s = graph.observe sum %z, %n, %n : !images, tensor<f32>
+  // CHECK: graph.observe sum %{{.*}}, %{{.*}}, %{{.*}} rate 1.000000e-03 : tensor<?x6x8x8xf32>, tensor<6xf32>
+  // expected-remark @+1 {{loops}}
+  %t = graph.observe sum %s, %w, %variance rate 0.001 : !images, !channels
   // CHECK: graph.detach %{{.*}} : tensor<6xf32>
   %old = graph.detach %m : !channels
   // CHECK: graph.finish %{{.*}} : tensor<6xf32>

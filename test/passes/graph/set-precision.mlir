@@ -135,3 +135,43 @@ module {
     graph.return %loss : tensor<f32>
   }
 }
+
+// -----
+
+// Routers choose by logits that are not rounded. One that is wide keeps its weight, too, and its product is of f32; the
+// bias of a choice is in f32 always. What the weights of experts multiply stays narrow.
+// CHECK:     graph.parameter @router : tensor<8x4xbf16>
+// CHECK:     graph.parameter @wide : tensor<8x4xf32>
+// CHECK:     graph.parameter @bias : tensor<4xf32>
+// CHECK-LABEL: graph.func @loss
+// CHECK:         graph.linear %{{.*}}, %{{.*}} : (tensor<2x4x8xbf16>, tensor<8x4xbf16>) -> tensor<2x4x4xf32>
+// CHECK:         graph.route %{{.*}} top 2 normalised : (tensor<2x4x4xf32>) -> (tensor<2x4x2xf32>, tensor<2x4x2xi32>)
+// CHECK:         graph.unpack_rows %{{.*}} : (tensor<4x2x2x8xbf16>, tensor<2x4x2xi32>, tensor<2x4x2xf32>) -> tensor<2x4x8xbf16>
+// CHECK:         %[[WIDE:.*]] = graph.cast %{{.*}} : tensor<2x4x8xbf16> to tensor<2x4x8xf32>
+// CHECK:         graph.linear %[[WIDE]], %{{.*}} {graph.wide} : (tensor<2x4x8xf32>, tensor<8x4xf32>) -> tensor<2x4x4xf32>
+// CHECK:         graph.route %{{.*}} bias %{{.*}} top 2 score "sigmoid" normalised : (tensor<2x4x4xf32>, tensor<4xf32>)
+module {
+  graph.parameter @router : tensor<8x4xf32> init ones
+  graph.parameter @wide : tensor<8x4xf32> init ones
+  graph.parameter @bias : tensor<4xf32> init zeros frozen
+  graph.parameter @w : tensor<8x8xf32> init ones
+  graph.func @loss(%input: tensor<2x4x8xf32>) -> tensor<f32> {
+    %router = graph.get @router : tensor<8x4xf32>
+    %wide = graph.get @wide : tensor<8x4xf32>
+    %bias = graph.get @bias : tensor<4xf32>
+    %w = graph.get @w : tensor<8x8xf32>
+    %x = graph.linear %input, %w : (tensor<2x4x8xf32>, tensor<8x8xf32>) -> tensor<2x4x8xf32>
+    %logits = graph.linear %x, %router : (tensor<2x4x8xf32>, tensor<8x4xf32>) -> tensor<2x4x4xf32>
+    %weights, %experts = graph.route %logits top 2 normalised
+        : (tensor<2x4x4xf32>) -> (tensor<2x4x2xf32>, tensor<2x4x2xi32>)
+    %places, %counts = graph.place_rows %experts : (tensor<2x4x2xi32>) -> (tensor<2x4x2xi32>, tensor<2x4xi32>)
+    %rows = graph.pack_rows %x at %places : (tensor<2x4x8xf32>, tensor<2x4x2xi32>) -> tensor<4x2x2x8xf32>
+    %y = graph.unpack_rows %rows at %places weighted %weights
+        : (tensor<4x2x2x8xf32>, tensor<2x4x2xi32>, tensor<2x4x2xf32>) -> tensor<2x4x8xf32>
+    %more = graph.linear %y, %wide {graph.wide} : (tensor<2x4x8xf32>, tensor<8x4xf32>) -> tensor<2x4x4xf32>
+    %scores, %chosen = graph.route %more bias %bias top 2 score "sigmoid" normalised
+        : (tensor<2x4x4xf32>, tensor<4xf32>) -> (tensor<2x4x2xf32>, tensor<2x4x2xi32>)
+    %loss = graph.reduce mean %scores dims [0, 1, 2] : tensor<2x4x2xf32> -> tensor<f32>
+    graph.return %loss : tensor<f32>
+  }
+}
