@@ -36,6 +36,13 @@ function(dtc_add_pch name header)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
+  # A precompiled header knows the sizes of its files. Where a file has changed, ccache compares
+  # what the preprocessor makes of it, which by default has no comments: without this, a header with
+  # another comment would get the precompiled one of before, which the compiler then refuses.
+  if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES ccache)
+    set_target_properties(${name} PROPERTIES
+      CXX_COMPILER_LAUNCHER "env;CCACHE_COMMENTS=1;${CMAKE_CXX_COMPILER_LAUNCHER}")
+  endif()
 endfunction()
 
 # dtc_use_pch(NAME PCH): lets a target share a precompiled header. Libraries are compiled with

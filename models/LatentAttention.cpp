@@ -1,8 +1,6 @@
 // Builds multi-head latent attention as graph IR.
 #include "models/LatentAttention.h"
 
-#include "models/Llama.h"
-
 using namespace mlir;
 
 namespace dtc {

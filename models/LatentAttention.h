@@ -2,19 +2,10 @@
 // Queries, and keys and values, are made of latents: short rows that all heads share.
 #pragma once
 
+#include "models/LlamaConfig.h"
 #include "models/ModelBuilder.h"
 
 namespace dtc {
-
-struct LlamaConfig;
-
-// Sizes of latents and of the heads that are made of them.
-struct LatentConfig {
-  int64_t keyRank = 0;   // columns of the latent of keys and values; 0: attention has no latents
-  int64_t queryRank = 0; // columns of that of queries; 0: a layer's input is in its place
-  // Elements of a head: of queries and keys, those before the rotated ones, and those of values.
-  int64_t plainDim = 0, valueDim = 0;
-};
 
 // The attention of one kind of layers. Its parameters are declared in the current function of the
 // builder.

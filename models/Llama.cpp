@@ -1,6 +1,8 @@
 // Builds Llama and related models as graph IR.
 #include "models/Llama.h"
+
 #include "dialects/graph/NnOps.h"
+#include "models/LatentAttention.h"
 
 #include <array>
 #include <cmath>

@@ -1,11 +1,13 @@
 // Matrix products of groups of rows by oneDNN, on processors that multiply 16-bit numbers.
 #pragma once
 
-#include "kernels/cpu/GroupedGemm.h"
+#include "kernels/cpu/GroupedGemmArgs.h"
 
 #include <span>
 
 namespace dtc::cpu {
+
+class ThreadPool;
 
 // The rows [first, first + count) of a group.
 struct GroupRows {

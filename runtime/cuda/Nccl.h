@@ -60,8 +60,8 @@ struct Nccl {
 #undef DTC_NCCL
 };
 
-// Fills the table from libnccl.so.2, but for `toolkit`. The error Unavailable names what is missing.
-// The caller checks the versions (NcclVersion.h).
+// Fills the table from libnccl.so.2, but for `toolkit`. The error Unavailable names what is
+// missing. The caller checks the versions (NcclVersion.h).
 Status openNccl(Nccl &nccl);
 
 // Returns success, also for operations in progress, or an error such as "ncclAllReduce: invalid

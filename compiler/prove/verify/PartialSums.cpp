@@ -9,14 +9,19 @@ using format::text;
 
 namespace {
 
-// Returns the axes on which what the instruction reads of a buffer may differ.
-AxisSet axesOf(const ProgramState &state, uint32_t buffer) {
+// Returns the union of a set of axes of all that the instruction reads of a buffer.
+AxisSet unionOf(const ProgramState &state, uint32_t buffer, AxisSet Value::*of) {
   const std::vector<Touch> &touches = state.at.source->touches;
   AxisSet axes = 0;
   for (size_t i = 0; i < touches.size(); ++i)
     if (touches[i].reads && touches[i].buffer == buffer)
-      axes |= state.memory.operand(i).joined().axes;
+      axes |= state.memory.operand(i).joined().*of;
   return axes;
+}
+
+// Returns the axes on which what the instruction reads of a buffer may differ.
+AxisSet axesOf(const ProgramState &state, uint32_t buffer) {
+  return unionOf(state, buffer, &Value::axes);
 }
 
 // Returns true if the instruction averages, which commutes with sums.
@@ -47,11 +52,14 @@ AxisSet unfinishedOf(const ProgramState &state, uint32_t buffer) {
     return axesOf(state, op->a()) & axesOf(state, op->b());
   }
   // Ranks that differ in their samples may have rows of other experts, whose products they do not
-  // add up; sums over rows are those of their samples.
+  // add up; sums over rows are those of their samples, or of the samples of all ranks that have
+  // exchanged them.
   if (const format::GroupedGemm *op = instruction.op_as_GroupedGemm()) {
     AxisSet both = axesOf(state, op->a()) & axesOf(state, op->b());
-    return op->sums_rows() ? static_cast<AxisSet>(both & state.initial.batchAxes())
-                           : axesWithout(both, state.initial.batchAxes());
+    if (!op->sums_rows())
+      return axesWithout(both, state.initial.batchAxes());
+    return axesWithout(both & state.initial.batchAxes(),
+                       unionOf(state, op->a(), &Value::exchanged));
   }
   if (const format::Conv2dWeightGrad *op = instruction.op_as_Conv2dWeightGrad())
     return axesOf(state, op->x()) & axesOf(state, op->dy()) & state.initial.batchAxes();

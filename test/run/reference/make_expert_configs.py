@@ -58,8 +58,8 @@ def with_weights(config, folder):
 
 
 def megatron_losses(config, logits):
-    """Returns the losses of a router as Megatron-LM has them, of logits [samples, tokens, experts]: of the uneven use of
-    experts in each sample, by sigmoid scores, and of large logits. Source: megatron/core/transformer/moe, d98e8a64.
+    """Returns the losses of a router as Megatron-LM has them, of logits [samples, tokens, experts]: of the uneven use
+    of experts in each sample, by sigmoid scores, and of large logits. Source: megatron/core/transformer/moe, d98e8a64.
     """
     scores = logits.sigmoid()
     scores = scores / (scores.sum(-1, keepdim=True) + 1e-20)

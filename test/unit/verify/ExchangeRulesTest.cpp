@@ -97,6 +97,28 @@ const test::Broken kBroken[] = {
      "(buffer "},
 };
 
+// Replaces the kernels of experts by products of groups of rows, as the compiler lowers them.
+std::string faultWithGroups(const std::string &gradient) {
+  std::vector<test::Change> changes = {
+      {"  %rows = exec.buffer",
+       "  %n = exec.buffer \"n\" temporary i32 4 bytes\n  %rows = exec.buffer"},
+      {"exec.launch @grouped(%rows, %w) to (%y) range 1",
+       "exec.zero %n\nexec.grouped_gemm %rows, %w by %n to %y groups 1 samples 1 rows 4 k 4 n 4"},
+      {kGradient, gradient + " groups 1 samples 1 rows 4 k 4 n 4 sums_rows"}};
+  test::Packed packed = test::manifestOf(test::changed(kExperts, changes));
+  EXPECT_EQ(format::verifyManifest(*packed, "m.dte").message(), "");
+  return test::textOf(verifyPrograms(*packed).fault);
+}
+
+TEST(ExchangeOfGroups, NeedsNoSumAlongTheAxisOfExperts) {
+  EXPECT_EQ(faultWithGroups("exec.grouped_gemm %rows, %dy by %n to %dw"), "");
+}
+
+TEST(ExchangeOfGroups, IsOfExchangedRows) {
+  std::string fault = faultWithGroups("exec.grouped_gemm %x, %back by %n to %dw");
+  EXPECT_NE(fault.find("updates 'w' with 'grad w'"), std::string::npos) << fault;
+}
+
 class ExchangeRule : public testing::TestWithParam<test::Broken> {};
 
 TEST_P(ExchangeRule, IsNamedWithItsPlaceWhereItIsBroken) { test::expectFault(GetParam()); }
