@@ -291,8 +291,8 @@ const Corruption corruptions[] = {
      "'accumulate' without 'sums_rows', of f32, wanted sums of rows in f32"},
     {"GroupedSumsTransposed", &At::groupedSums,
      [](I &i) { i.op.AsGroupedGemm()->trans_b = true; }, "'trans_b' with 'sums_rows'"},
-    {"GroupedSumsResult", &At::groupedSums, [](I &i) { i.op.AsGroupedGemm()->groups = 3; },
-     "'c' is 'grad' (buffer 13) of 512 bytes, wanted at least 768"},
+    {"GroupedSumsResult", &At::groupedSums, [](I &i) { i.op.AsGroupedGemm()->c = 9; },
+     "'c' is 'lse' (buffer 9) of 64 bytes, wanted at least 512"},
     {"GroupedSumsB", &At::groupedSums, [](I &i) { i.op.AsGroupedGemm()->b = 9; },
      "'b' is 'lse' (buffer 9) of 64 bytes, wanted at least 256"},
     {"PoolKernel", &At::pool2d, [](I &i) { i.op.AsPool2d()->shape->kernel_height = 5; },
@@ -368,12 +368,12 @@ TEST(VerifyInstructions, RejectsAnOpOfUnknownType) {
       manifest.programs()->Get(0)->tasks()->Get(0)->instructions()->Get(0);
   auto type = const_cast<uint8_t *>(reinterpret_cast<const flatbuffers::Table *>(instruction)
                                         ->GetAddressOf(Instruction::VT_OP_TYPE));
-  for (uint8_t value : {0, 18, 255}) {
+  for (uint8_t value : {0, 19, 255}) {
     *type = value;
     flatbuffers::Verifier encoding(encoder.GetBufferPointer(), encoder.GetSize());
     EXPECT_TRUE(VerifyManifestBuffer(encoding));
     rt::Status status = verifyManifest(manifest, "m.dte");
-    EXPECT_NE(status.message().find("wanted 1 to 17"), std::string::npos) << status.message();
+    EXPECT_NE(status.message().find("wanted 1 to 18"), std::string::npos) << status.message();
   }
 }
 

@@ -167,14 +167,14 @@ const Corruption manifestCorruptions[] = {
     {"LayerStrideOfNoElement", [](ManifestT &m) { buffer(m, 0).layer_stride = -6; },
      "moves on by -6 bytes with the layer, wanted a multiple of"},
     {"RepeatOfNothing", [](ManifestT &m) { program(m).tasks[0]->repeats = {Repeat(1, 1, 2)}; },
-     "task 'step' repeats instructions 1 to 1, wanted some of those from 0 to 26"},
-    {"RepeatPastTheEnd", [](ManifestT &m) { program(m).tasks[0]->repeats = {Repeat(1, 27, 2)}; },
-     "repeats instructions 1 to 27, wanted some of those from 0 to 26"},
+     "task 'step' repeats instructions 1 to 1, wanted some of those from 0 to 28"},
+    {"RepeatPastTheEnd", [](ManifestT &m) { program(m).tasks[0]->repeats = {Repeat(1, 29, 2)}; },
+     "repeats instructions 1 to 29, wanted some of those from 0 to 28"},
     {"RepeatsThatOverlap",
      [](ManifestT &m) {
        program(m).tasks[0]->repeats = {Repeat(0, 2, 1), Repeat(1, 3, 1)};
      },
-     "repeats instructions 1 to 3, wanted some of those from 2 to 26"},
+     "repeats instructions 1 to 3, wanted some of those from 2 to 28"},
     {"RepeatNever", [](ManifestT &m) { program(m).tasks[0]->repeats = {Repeat(0, 1, 0)}; },
      "repeats instructions 0 to 1 0 times, wanted 1 to 65536"},
     {"RepeatEndlessly", [](ManifestT &m) { program(m).tasks[0]->repeats = {Repeat(0, 1, ~0u)}; },

@@ -31,6 +31,7 @@ protected:
 
   bool isRuledOut(ContextKind kind, const ModelCost &cost) {
     mesh.contextKind = kind;
+    mesh.contextInner = kind == ContextKind::Both ? 2 : 1;
     return kinds.isRuledOut(mesh, cost);
   }
 

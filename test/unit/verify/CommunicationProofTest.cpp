@@ -250,7 +250,7 @@ exec.program @first mesh ["dp"] sizes [2] ranks [0] streams 2 {
   %y = exec.buffer "y" activation f32 64 bytes
   exec.task @step {
     exec.collective all_reduce sum %x to %x axes [0] count 16 "x" gradient
-    exec.collective all_reduce sum %y to %y axes [0] count 16 "y" gradient stream 1
+    exec.collective all_reduce sum %y to %y axes [0] count 16 "y" gradient async stream 1
   }
   exec.entry train order [@step]
 }
@@ -272,8 +272,8 @@ exec.program @second mesh ["dp"] sizes [2] ranks [1] streams 2 {
                           {"\"B\"", std::string("\"") + b + "\""},
                           {"STREAM_B", streamB}});
   };
-  EXPECT_EQ(faultOf(ordered("x", "", "y", "stream 1")), "");
-  EXPECT_EQ(faultOf(ordered("y", "stream 1", "x", "")),
+  EXPECT_EQ(faultOf(ordered("x", "", "y", "async stream 1")), "");
+  EXPECT_EQ(faultOf(ordered("y", "async stream 1", "x", "")),
             "rank 0, task 'step', micro-batch 0, instruction 0, all_reduce of gradients over dp "
             "'x': hosts enqueue their collectives in orders that wait for each other; rank 1 "
             "enqueues task 'step', micro-batch 0, instruction 0, all_reduce of gradients over dp "
