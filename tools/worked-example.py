@@ -152,6 +152,7 @@ dtc compile docs/worked-example.mlir --topology cpu --devices 4 --global-batch 8
 ```
 
 `--save-temps` writes the IR of stages 3, 4 and 5. `--print-after PASS` prints the IR after any single pass.
+`--quick-code` halves the time that compiling takes, for a plan that is only tried.
 
 ## 3. The step on one logical device (passes/graph)
 

@@ -2,7 +2,7 @@
 // sum with the other ranks.
 // RUN: dtc-opt %s --dtc-place --dtc-partition --canonicalize --cse | FileCheck %s
 module {
-  shard.grid @mesh(shape = 2x4) {graph.axis_names = ["dp", "ep"], graph.axis_roles = ["data", "expert"]}
+  shard.grid @mesh(shape = 2x4) {graph.axis_names = ["dp", "tp"], graph.axis_roles = ["data", "tensor"]}
   graph.parameter @"experts.*.up" : tensor<8x32x16xf32> init zeros placement <[replicate, shard(0)]>
   graph.parameter @"experts.*.down" : tensor<8x16x32xf32> init zeros placement <[replicate, shard(0)]>
 
@@ -20,16 +20,16 @@ module {
     %up = graph.get @"experts.*.up" : tensor<8x32x16xf32>
     %down = graph.get @"experts.*.down" : tensor<8x16x32xf32>
     %gate = graph.constant 1.0 : tensor<8x16xf32>
-    %l = graph.linear %x, %gate transposed : (tensor<4x128x16xf32>, tensor<8x16xf32>) -> tensor<4x128x8xf32>
+    %l = graph.linear %x, %gate transposed {graph.splits = array<i64: 0, -1>} : (tensor<4x128x16xf32>, tensor<8x16xf32>) -> tensor<4x128x8xf32>
     %w, %e, %s, %load, %i = graph.moe_router %l top 2 normalised group 64 : (tensor<4x128x8xf32>) -> (tensor<4x128x2xf32>, tensor<4x128x2xi32>, tensor<4x128x2xi32>, tensor<4x8xf32>, tensor<4x8xf32>)
     %r = graph.moe_dispatch %x to %e at %s group 64 capacity 1.0 {graph.splits = array<i64: 1, -1>} : (tensor<4x128x16xf32>, tensor<4x128x2xi32>, tensor<4x128x2xi32>) -> tensor<8x4x32x16xf32>
     %h = graph.expert_linear %r, %up transposed {graph.splits = array<i64: 1, 0>} : (tensor<8x4x32x16xf32>, tensor<8x32x16xf32>) -> tensor<8x4x32x32xf32>
     %a = graph.silu %h {graph.splits = array<i64: 1, 0>} : tensor<8x4x32x32xf32>
-    %o = graph.expert_linear %a, %down transposed : (tensor<8x4x32x32xf32>, tensor<8x16x32xf32>) -> tensor<8x4x32x16xf32>
+    %o = graph.expert_linear %a, %down transposed {graph.splits = array<i64: 1, 0>} : (tensor<8x4x32x32xf32>, tensor<8x16x32xf32>) -> tensor<8x4x32x16xf32>
     %c = graph.moe_combine %o from %e at %s weighted %w group 64 capacity 1.0 {graph.splits = array<i64: 1, 0>} : (tensor<8x4x32x16xf32>, tensor<4x128x2xi32>, tensor<4x128x2xi32>, tensor<4x128x2xf32>) -> tensor<4x128x16xf32>
     %3 = graph.exp %c {graph.splits = array<i64: 0, -1>} : tensor<4x128x16xf32>
-    %4 = graph.reduce sum %3 dims [0, 1, 2] : tensor<4x128x16xf32> -> tensor<f32>
-    %5 = graph.expert_linear_weight_grad %r, %h transposed : (tensor<8x4x32x16xf32>, tensor<8x4x32x32xf32>) -> tensor<8x32x16xf32>
+    %4 = graph.reduce sum %3 dims [0, 1, 2] {graph.splits = array<i64: 0, -1>} : tensor<4x128x16xf32> -> tensor<f32>
+    %5 = graph.expert_linear_weight_grad %r, %h transposed {graph.splits = array<i64: 1, 0>} : (tensor<8x4x32x16xf32>, tensor<8x4x32x32xf32>) -> tensor<8x32x16xf32>
     graph.return %4, %5 : tensor<f32>, tensor<8x32x16xf32>
   }
   graph.func @update(%loss: tensor<f32> {graph.accumulated = "loss"}, %g: tensor<8x32x16xf32> {graph.gradient_of = @"experts.*.up"})
