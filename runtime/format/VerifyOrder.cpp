@@ -8,18 +8,19 @@
 // 3. Both ends of a channel have to agree: the same collectives; a receive for every send, of as
 //    many elements of one type.
 // 4. Move every stream as far as it gets, until none moves. A stream that has not ended would hang.
-//    A send waits for its receive: no transport has to keep messages. An operation between ranks
-//    starts after all that its host enqueued before it, whatever their streams, have started, as
-//    NCCL launches them (NCCL_LAUNCH_ORDER_IMPLICIT).
-// 5. Move every host through its collectives in the order in which it enqueues them, and let it
-//    wait in each for the others of the group: NCCL registers the buffers of a collective that is
-//    captured so, where it uses NVLS.
+//    A send waits for its receive: no transport has to keep messages. On GPUs an operation between
+//    ranks starts after all that its host enqueued before it, whatever their streams, have started,
+//    as NCCL launches them (NCCL_LAUNCH_ORDER_IMPLICIT).
+// 5. On GPUs, move every host through its collectives in the order in which it enqueues them, and
+//    let it wait in each for the others of the group: NCCL registers the buffers of a collective
+//    that is captured so, where it uses NVLS.
 #include "runtime/format/VerifyOrder.h"
 
 #include "runtime/format/InstructionText.h"
 #include "runtime/format/Limits.h"
 #include "runtime/format/RankClasses.h"
 #include "runtime/format/Repeats.h"
+#include "runtime/format/Target.h"
 #include "runtime/format/VerifyContext.h"
 
 #include <algorithm>
@@ -44,7 +45,7 @@ struct Stop {
   uint32_t ordinal = 0; // Wait: how many records must have run; Meet: number in its channel, from 1
   uint32_t channel = 0; // Meet: index into the program's channels
   // Meet: number of operations of several ranks that the host enqueues before it; noLaunch in
-  // groups of one rank, which launch none.
+  // groups of one rank, which launch none, and on CPUs, which keep no order of launches.
   uint32_t launch = 0;
 };
 constexpr uint32_t noLaunch = ~uint32_t(0);
@@ -184,15 +185,15 @@ rt::Status OrderVerifier::addCommunication(uint32_t p, const Place &place,
                         static_cast<int>(instruction.stream()), " and one before it on stream ",
                         first, ", wanted one stream for all to or from one rank");
   uses.push_back(place);
-  bool isAlone = manifest.groups()->Get(communication.group)->size() == 1;
+  bool isLaunched = isForGpu(manifest) && manifest.groups()->Get(communication.group)->size() > 1;
   Stop stop{Stop::Meet,
             place,
             0,
             static_cast<uint32_t>(uses.size()),
             entry->second,
-            isAlone ? noLaunch : out.launches++};
+            isLaunched ? out.launches++ : noLaunch};
   out.streams[instruction.stream()].push_back(stop);
-  if (!isAlone && channel.kind == Channel::Collective)
+  if (isLaunched && channel.kind == Channel::Collective)
     out.collectives.push_back(stop);
   return {};
 }

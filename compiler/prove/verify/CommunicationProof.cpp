@@ -1,6 +1,7 @@
 #include "compiler/prove/verify/CommunicationProof.h"
 
 #include "runtime/format/Description.h"
+#include "runtime/format/Target.h"
 #include "runtime/format/VerifyContext.h"
 
 #include <algorithm>
@@ -51,9 +52,10 @@ std::optional<Fault> CommunicationProof::addStop(uint32_t p, Stop stop,
     }
     program.uses[stop.channel].emplace_back(run, step);
     stop.ordinal = static_cast<uint32_t>(program.uses[stop.channel].size());
-    bool isAlone = manifest.groups()->Get(communication->group)->size() == 1;
-    stop.launch = isAlone ? noLaunch : program.launches++;
-    if (!isAlone && channel.kind == Channel::Collective)
+    bool isLaunched =
+        format::isForGpu(manifest) && manifest.groups()->Get(communication->group)->size() > 1;
+    stop.launch = isLaunched ? program.launches++ : noLaunch;
+    if (isLaunched && channel.kind == Channel::Collective)
       program.collectives.push_back(stop);
   }
   program.streams[stream].push_back(stop);

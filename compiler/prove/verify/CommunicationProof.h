@@ -37,7 +37,7 @@ private:
     uint32_t place, sequence; // position among all enqueued instructions, and on the stream
     uint32_t event = 0, ordinal = 0, channel = 0;
     // Communicate: number of operations of several ranks that the host enqueues before it; noLaunch
-    // in groups of one rank, which launch none.
+    // in groups of one rank, which launch none, and on CPUs, which keep no order of launches.
     uint32_t launch = 0;
   };
   static constexpr uint32_t noLaunch = ~uint32_t(0);

@@ -31,8 +31,9 @@ ProgramT twoCollectives(uint64_t first, uint64_t second, uint8_t stream) {
   return std::move(builder.program());
 }
 
-rt::Status verifyPair(ProgramT one, ProgramT two) {
+rt::Status verifyPair(ProgramT one, ProgramT two, const char *device = "cpu") {
   test::ProgramBuilder builder({{"dp", 2}});
+  builder.manifest.device = device;
   builder.manifest.programs.clear();
   builder.manifest.programs.push_back(std::make_unique<ProgramT>(std::move(one)));
   builder.manifest.programs.push_back(std::make_unique<ProgramT>(std::move(two)));
@@ -88,8 +89,9 @@ TEST(VerifyOrder, RejectsHostsThatEnqueueCollectivesInOtherOrders) {
                   stream);
     return std::move(builder.program());
   };
-  EXPECT_TRUE(verifyPair(both(1), both(1)).ok());
-  rt::Status status = verifyPair(both(0), both(1));
+  EXPECT_TRUE(verifyPair(both(1), both(1), "simt").ok());
+  EXPECT_TRUE(verifyPair(both(0), both(1)).ok());
+  rt::Status status = verifyPair(both(0), both(1), "simt");
   EXPECT_NE(status.message().find("hosts enqueue their collectives in orders that wait for each "
                                   "other; rank 1 enqueues program 1: task 'step'"),
             std::string::npos)
@@ -100,7 +102,7 @@ TEST(VerifyOrder, RejectsHostsThatEnqueueCollectivesInOtherOrders) {
 // and receives X. By streams alone both end, but an operation starts after all that its host has
 // enqueued before it, so that Y waits for X, X for R, and R for Y.
 TEST(VerifyOrder, RejectsLaunchesThatWaitForEachOther) {
-  auto verifyBoth = [](bool isYFirst) {
+  auto verifyBoth = [](bool isYFirst, const char *device = "simt") {
     const std::vector<std::pair<std::string, uint32_t>> mesh{{"pp", 2}, {"a", 1}, {"b", 1}};
     auto program = [&](test::ProgramBuilder &of, bool isFirst) {
       of.program().num_streams = 4;
@@ -124,11 +126,13 @@ TEST(VerifyOrder, RejectsLaunchesThatWaitForEachOther) {
     program(two, false);
     one.manifest.programs.push_back(std::move(two.manifest.programs[0]));
     one.manifest.rank_program = {0, 1};
+    one.manifest.device = device;
     one.file();
     return verify(one.manifest);
   };
   rt::Status status = verifyBoth(true);
   EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(verifyBoth(false, "cpu").ok());
   status = verifyBoth(false);
   EXPECT_NE(status.message().find("would wait here forever"), std::string::npos)
       << status.message();

@@ -14,8 +14,10 @@ namespace {
 using test::changed;
 using test::manifestOf;
 
-std::string faultOf(const std::string &text, uint32_t ringSlots = kRingSlots) {
-  test::Packed packed = manifestOf(text);
+std::string faultOf(const std::string &text, uint32_t ringSlots = kRingSlots,
+                    const char *device = "cpu") {
+  test::Packed packed =
+      manifestOf(text, [&](format::ManifestT &manifest) { manifest.device = device; });
   std::vector<Steps> steps;
   for (uint32_t p = 0; p < (*packed).programs()->size(); ++p)
     steps.emplace_back(*packed, p, format::EntryKind::train);
@@ -231,14 +233,17 @@ exec.program @second mesh ["pp"] sizes [2] ranks [1] streams 4 events 1 {
 )";
 
 TEST(CommunicationProof, LaunchesInTheOrderOfTheHost) {
-  EXPECT_EQ(faultOf(kLaunchOrder),
+  EXPECT_EQ(faultOf(kLaunchOrder), ""); // CPUs keep no such order
+  EXPECT_EQ(faultOf(kLaunchOrder, kRingSlots, "cuda"),
             "rank 0, task 'step', micro-batch 0, instruction 0, receive of tensors of stages over "
             "R 'r': would wait forever on stream 1; rank 1 is in task 'step', micro-batch 0, "
             "instruction 0, receive of tensors of stages over Y 'y'");
   const char *last = "    exec.send %y over <\"Y\", 2, [0, 1]> shift 1 \"y\" pipeline stream 3\n";
   const char *first =
       "    exec.receive %r over <\"R\", 2, [1, 0]> shift 1 \"r\" pipeline stream 1\n";
-  EXPECT_EQ(faultOf(changed(kLaunchOrder, {{last, ""}, {first, std::string(last) + first}})), "");
+  EXPECT_EQ(faultOf(changed(kLaunchOrder, {{last, ""}, {first, std::string(last) + first}}),
+                    kRingSlots, "cuda"),
+            "");
 }
 
 // Two sums on streams of their own. Both ranks run both at once, but where NCCL registers buffers
@@ -272,8 +277,9 @@ exec.program @second mesh ["dp"] sizes [2] ranks [1] streams 2 {
                           {"\"B\"", std::string("\"") + b + "\""},
                           {"STREAM_B", streamB}});
   };
-  EXPECT_EQ(faultOf(ordered("x", "", "y", "async stream 1")), "");
-  EXPECT_EQ(faultOf(ordered("y", "async stream 1", "x", "")),
+  EXPECT_EQ(faultOf(ordered("x", "", "y", "async stream 1"), kRingSlots, "cuda"), "");
+  EXPECT_EQ(faultOf(ordered("y", "async stream 1", "x", "")), "");
+  EXPECT_EQ(faultOf(ordered("y", "async stream 1", "x", ""), kRingSlots, "cuda"),
             "rank 0, task 'step', micro-batch 0, instruction 0, all_reduce of gradients over dp "
             "'x': hosts enqueue their collectives in orders that wait for each other; rank 1 "
             "enqueues task 'step', micro-batch 0, instruction 0, all_reduce of gradients over dp "
