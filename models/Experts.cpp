@@ -350,7 +350,9 @@ static Value unevenLoss(ModelBuilder &model, const ExpertConfig &config, int64_t
     Value balance = model.as("mean").mean(carried.front());
     return config.balancesAsMegatron ? balance : model.as("per_layer").scale(balance, share);
   }
-  Value load = model.as("load").reduce(graph::ReduceKind::Mean, carried[0], 0);
+  // Counts have no gradient, so that none travels back through the layers.
+  Value loads = model.as("loads_held").make<graph::DetachOp>(carried[0].getType(), carried[0]);
+  Value load = model.as("load").reduce(graph::ReduceKind::Mean, loads, 0);
   Value importance = model.as("importance").reduce(graph::ReduceKind::Mean, carried[1], 0);
   Value products = model.as("uneven_by_expert").multiply(load, importance);
   return model.as("balance").reduce(graph::ReduceKind::Sum, products, 0,

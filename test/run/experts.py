@@ -44,12 +44,18 @@ def fail(what):
 
 
 def plans():
-    """Yields each case with its plan. The loss of all samples together wants one micro-batch."""
+    """Yields each case with its plan. The loss of all samples together wants one micro-batch and one stage, other losses
+    of experts a stage with experts first.
+    """
     for index, case in enumerate(STORED["cases"]):
         family, number = divmod(index, 3)
         fix = "dp=1,tp=1" if case["name"].endswith("-0") else PLANS[(2 * family + number) % len(PLANS)]
         pooled = case["config"].get("output_router_logits")
-        yield case, fix.replace(",micro_batch=2", "") if pooled else fix
+        if pooled:
+            fix = fix.replace(",micro_batch=2", "")
+        if pooled or "moe_aux_loss_coeff" in case["config"]:
+            fix = fix.replace(",pp=2", "")
+        yield case, fix
 
 
 def check_counts(folder, case, config):
