@@ -44,8 +44,8 @@ def fail(what):
 
 
 def plans():
-    """Yields each case with its plan. The loss of all samples together wants one micro-batch and one stage, other losses
-    of experts a stage with experts first.
+    """Yields each case with its plan. The loss of all samples together wants one micro-batch and one stage, other
+    losses of experts a stage with experts first.
     """
     for index, case in enumerate(STORED["cases"]):
         family, number = divmod(index, 3)
