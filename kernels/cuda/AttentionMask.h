@@ -10,14 +10,15 @@ namespace dtc::cuda {
 DTC_DEVICE int firstKey(const AttentionParams &p, int query) {
   return p.window > 0 ? greatest(0, query + 1 + p.keys - p.queries - p.window) : 0;
 }
-// Returns one past the last key that a query sees: its own if causal, else that of the window.
+// Returns the number of keys behind its own that a query sees at most: none if causal, else those of
+// the window, else all.
+DTC_DEVICE int reach(const AttentionParams &p) {
+  int all = p.queries + p.keys;
+  return p.causal ? 0 : p.window > 0 && p.window < all ? p.window - 1 : all;
+}
+// Returns one past the last key that a query sees.
 DTC_DEVICE int endKey(const AttentionParams &p, int query) {
-  int own = query + 1 + p.keys - p.queries;
-  if (p.causal)
-    return greatest(0, least(p.keys, own));
-  return p.window > 0 && p.window < p.queries + p.keys
-             ? greatest(0, least(p.keys, own + p.window - 1))
-             : p.keys;
+  return greatest(0, least(p.keys, query + 1 + p.keys - p.queries + reach(p)));
 }
 // True if the query sees the key.
 DTC_DEVICE bool sees(const AttentionParams &p, int query, int key) {
@@ -30,10 +31,7 @@ DTC_DEVICE bool allSeen(const AttentionParams &p, int query, int rows, int key, 
 }
 // Returns the first query that may see key `key` or a later one.
 DTC_DEVICE int firstQuery(const AttentionParams &p, int key) {
-  int own = key + p.queries - p.keys;
-  if (p.causal)
-    return greatest(0, own);
-  return p.window > 0 && p.window < p.queries + p.keys ? greatest(0, own + 1 - p.window) : 0;
+  return greatest(0, key + p.queries - p.keys - reach(p));
 }
 // Returns one past the last query that may see some of keys [key, key + columns).
 DTC_DEVICE int endQuery(const AttentionParams &p, int key, int columns) {

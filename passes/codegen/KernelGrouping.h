@@ -19,7 +19,7 @@ struct KernelGroup {
 struct GroupingLimits {
   unsigned maxStreams = 16;   // tensors of the full iteration space that one loop reads and writes
   unsigned maxOps = 64;       // ops of one loop
-  unsigned maxScalarOps = 32; // ops on scalars: a sum over all layers is launches of one kernel
+  unsigned maxScalarOps = 64; // ops on scalars: a sum over all layers is launches of one kernel
   unsigned siblingDistance = 48; // largest distance, in ops, between two readers of one tensor
 };
 

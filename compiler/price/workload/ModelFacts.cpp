@@ -131,6 +131,9 @@ ModelFacts readModelFacts(ModuleOp module) {
   facts.kvHeads = countKvHeads(module);
   facts.slides = hasWindow(module);
   facts.needsWholeBatch = needsWholeBatch(module);
+  auto multiplies = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
+  facts.multipliesMeansOfExperts =
+      facts.experts > 1 && multiplies && findProductOfMeans(multiplies);
   facts.architecture = readArchitecture(module);
   auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
   for (auto call : loss.getBody().getOps<graph::BlockCallOpInterface>())

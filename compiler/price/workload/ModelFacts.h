@@ -26,6 +26,8 @@ struct ModelFacts {
   bool slides = false;
   // Some op needs statistics of the whole batch, so that a step has one micro-batch.
   bool needsWholeBatch = false;
+  // The loss has a product of means over the batch of what layers of experts carry along.
+  bool multipliesMeansOfExperts = false;
   // It looks words up in tables that nothing else reads, as an output layer does that is tied.
   bool untied = false;
   ModelArchitecture architecture;

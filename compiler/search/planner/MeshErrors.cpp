@@ -84,6 +84,12 @@ public:
   UserError nothingLeft() const {
     int64_t tp = pins[&D::tp].value_or(1), cp = pins[&D::cp].value_or(1),
             pp = pins[&D::pp].value_or(1);
+    if (limits.needsOneStage && pp > 1)
+      return UserError("--fix pp=" + number(pp) +
+                           " cuts the layers, but dtc compiles transformers' loss of uneven use "
+                           "of experts, which is of all layers together, on one stage alone",
+                       "use pp=1, or put \"moe_router_load_balancing_type\": \"seq_aux_loss\" in "
+                       "the config");
     bool cutsSequences = cp > 1 || (pins[&D::sequenceParallel] && *pins[&D::sequenceParallel] == 1);
     if (cutsSequences && limits.sequence == 0)
       return UserError(

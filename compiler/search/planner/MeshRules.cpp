@@ -53,6 +53,7 @@ bool mayRunAll(const Decisions &d, const SpaceLimits &limits) {
 
 bool isAllowedMesh(const Decisions &d, const SpaceLimits &limits) {
   return (!limits.needsWholeBatch || d.numMicroBatches == 1) &&
+         (!limits.needsOneStage || d.pp == 1) &&
          (!limits.executable || (isExecutable(d) && mayRunAll(d, limits))) &&
          !findUndivided(d.tp, d.spreadsExperts('t'), limits) &&
          (!limits.space || (isLegalMesh(d, *limits.space) &&

@@ -121,6 +121,7 @@ public:
     limits.executable =
         request.executable || runsHere ||
         (request.prefersExecutable && mayCompile && isCompilable(request.precision));
+    limits.needsOneStage = limits.executable && facts.multipliesMeansOfExperts;
     // On other devices memory is estimated, as for other stacks, since lowering a program takes
     // seconds.
     if ((request.executable || runsHere) && compiles)

@@ -22,6 +22,8 @@ struct SpaceLimits {
   int64_t heads = 0, inner = 0, vocabulary = 0; // see ModelArchitecture; 0: none
   bool slides = false;                          // see ModelFacts
   bool needsWholeBatch = false;                 // see ModelFacts
+  // A step of one stage alone can be compiled: see ModelFacts::multipliesMeansOfExperts.
+  bool needsOneStage = false;
   bool untied = false;     // Embedding and output layer have parameters of their own.
   bool executable = false; // only what 'dtc compile' lowers today
   // Least number of instructions of an executable per micro-batch and layer; 0: not known.

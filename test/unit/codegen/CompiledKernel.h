@@ -45,6 +45,7 @@ struct KernelText {
   std::vector<Tensor> operands, results;
   std::vector<std::pair<int, int>> inPlace; // result, operand
   int64_t range = 0;
+  bool hasGaps = false; // the kernel leaves parts of its results as they are
 };
 // Forms one kernel from a function with this signature and body.
 KernelText formKernel(const std::string &signature, const std::string &body,
@@ -94,6 +95,9 @@ public:
   CompiledKernel(const std::string &signature, const std::string &body, const std::string &results,
                  const KernelTarget &target = {});
   CompiledKernel(const CompiledKernel &) = delete;
+
+  // Lets the kernel leave parts of its results as they are.
+  void allowGaps() { text.hasGaps = true; }
 
   // Returns the results for these operands, in double. Fails the test if cutting the range into
   // calls of one, two or three units changes a bit, if a result differs when it is computed in

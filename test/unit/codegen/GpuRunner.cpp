@@ -145,9 +145,15 @@ private:
       if (bytes > 0)
         EXPECT_TRUE(memory.markWritten(buffers.back(), bytes).ok());
     }
-    for (size_t i = 0; i < text.results.size(); ++i)
+    for (size_t i = 0; i < text.results.size(); ++i) {
       buffers.push_back(static_cast<int>(i) == how.result ? buffers[how.operand]
                                                           : place(memory, text.results[i]));
+      size_t bytes = makeBuffer(text.results[i], {}).bytes.size() - guardBytes;
+      if (text.hasGaps && static_cast<int>(i) != how.result && bytes > 0) {
+        memset(buffers.back(), 0xff, bytes);
+        EXPECT_TRUE(memory.markWritten(buffers.back(), bytes).ok());
+      }
+    }
     return buffers;
   }
 
