@@ -59,8 +59,8 @@ int widestDim(const AttentionParams &p) { return std::max(p.headDim, p.valueDim)
 
 // True if the mask and the scores are those of the tensor-core kernels.
 bool isPlain(const AttentionParams &p) {
-  return p.softCap == 0 && p.prefix == 0 && !p.hasLengths && !p.hasSlopes && p.biasSizes[0] == 0 &&
-         (p.valueDim == 0 || p.valueDim == p.headDim);
+  return p.softCap == 0 && p.prefix == 0 && (p.causal || p.window == 0) && !p.hasLengths &&
+         !p.hasSlopes && p.biasSizes[0] == 0 && (p.valueDim == 0 || p.valueDim == p.headDim);
 }
 
 // Chooses the kernel. The tensor-core kernels need a positive scale: they take the largest score of

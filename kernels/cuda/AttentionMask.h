@@ -10,15 +10,10 @@ namespace dtc::cuda {
 DTC_DEVICE int firstKey(const AttentionParams &p, int query) {
   return p.window > 0 ? greatest(0, query + 1 + p.keys - p.queries - p.window) : 0;
 }
-// Returns the number of keys behind its own that a query sees at most: none if causal, else those of
-// the window, else all.
-DTC_DEVICE int reach(const AttentionParams &p) {
-  int all = p.queries + p.keys;
-  return p.causal ? 0 : p.window > 0 && p.window < all ? p.window - 1 : all;
-}
-// Returns one past the last key that a query sees.
+// Returns one past the last key that a query sees. Windows on both sides are SampleMask's, as the
+// tensor-core kernels have no registers left for them.
 DTC_DEVICE int endKey(const AttentionParams &p, int query) {
-  return greatest(0, least(p.keys, query + 1 + p.keys - p.queries + reach(p)));
+  return p.causal ? greatest(0, least(p.keys, query + 1 + p.keys - p.queries)) : p.keys;
 }
 // True if the query sees the key.
 DTC_DEVICE bool sees(const AttentionParams &p, int query, int key) {
@@ -31,7 +26,7 @@ DTC_DEVICE bool allSeen(const AttentionParams &p, int query, int rows, int key, 
 }
 // Returns the first query that may see key `key` or a later one.
 DTC_DEVICE int firstQuery(const AttentionParams &p, int key) {
-  return greatest(0, key + p.queries - p.keys - reach(p));
+  return p.causal ? greatest(0, key + p.queries - p.keys) : 0;
 }
 // Returns one past the last query that may see some of keys [key, key + columns).
 DTC_DEVICE int endQuery(const AttentionParams &p, int key, int columns) {
@@ -46,8 +41,8 @@ DTC_DEVICE int valueDim(const AttentionParams &p) {
   return p.valueDim > 0 ? p.valueDim : p.headDim;
 }
 
-// The keys that queries of one sample see, with lengths and prefixes, which only the general
-// kernels have.
+// The keys that queries of one sample see, with lengths, prefixes and windows on both sides, which
+// only the general kernels have.
 struct SampleMask {
   int keys; // the number of first keys that the sample has
   DTC_DEVICE SampleMask(const AttentionParams &p, int batchIndex)
@@ -55,7 +50,8 @@ struct SampleMask {
 
   // Returns one past the last key that a query sees.
   DTC_DEVICE int endKey(const AttentionParams &p, int query) const {
-    return greatest(0, least(keys, greatest(cuda::endKey(p, query), p.prefix)));
+    int end = hasNext(p) ? query + p.keys - p.queries + p.window : cuda::endKey(p, query);
+    return greatest(0, least(keys, greatest(end, p.prefix)));
   }
   // True if the query sees the key.
   DTC_DEVICE bool sees(const AttentionParams &p, int query, int key) const {
@@ -63,7 +59,13 @@ struct SampleMask {
   }
   // Returns the first query that may see key `key` or a later one.
   DTC_DEVICE int firstQuery(const AttentionParams &p, int key) const {
+    if (hasNext(p))
+      return key >= keys ? p.queries : greatest(0, key + p.queries - p.keys + 1 - p.window);
     return key >= keys ? p.queries : (key < p.prefix ? 0 : cuda::firstQuery(p, key));
+  }
+  // True if a query sees keys behind its own, and not all of them.
+  DTC_DEVICE static bool hasNext(const AttentionParams &p) {
+    return !p.causal && p.window > 0 && p.window < p.queries + p.keys;
   }
 };
 
