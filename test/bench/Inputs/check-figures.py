@@ -94,14 +94,14 @@ try:
 except Failure as failure:
     assert str(failure) == "one ended: no such module", failure
 
-# Steps of a turn that warm up don't count: here each takes 0.3 s, and the others 0.05 s.
+# Steps of a turn that warm up don't count: here each takes 1 s, and the others 0.05 s, or more on a busy machine.
 with tempfile.TemporaryDirectory() as folder:
     program = Path(folder) / "dtrun"
-    program.write_text('#!/bin/sh\nfor time in 0.3 0.3 0.3 0.05 0.05; do sleep $time; echo "{\\"step\\": 1, '
+    program.write_text('#!/bin/sh\nfor time in 1 1 1 0.05 0.05; do sleep $time; echo "{\\"step\\": 1, '
                        '\\"loss\\": 2, \\"step_time_s\\": $time}"; done\n')
     program.chmod(0o755)
     turn = Ours("program.dte", "tokens.bin", {**os.environ, "DTC_BIN": folder}).take_turn(2, time.monotonic() + 30)
-    assert turn.step_s == [0.05, 0.05] and 0.08 < turn.wall_s < 0.29, turn
+    assert turn.step_s == [0.05, 0.05] and 0.08 < turn.wall_s < 1, turn
     program.write_text("#!/bin/sh\necho no GPU memory >&2; exit 1\n")
     try:
         Ours("program.dte", "tokens.bin", {**os.environ, "DTC_BIN": folder}).take_turn(2, time.monotonic() + 30)
