@@ -126,9 +126,11 @@ Values rowsOf(const Case &c, int64_t rank) {
   }
   std::sort(order.begin(), order.end());
   Values rows;
-  for (auto [expert, choice] : order)
+  for (auto [expert, choice] : order) {
+    int64_t token = choice / c.top;
     for (int64_t h = 0; h < c.columns; ++h)
-      rows.push_back(static_cast<double>(1 + choice / c.top * c.columns + h));
+      rows.push_back(static_cast<double>(1 + token * c.columns + h));
+  }
   return rows;
 }
 
