@@ -8,7 +8,7 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// What is added to the score of a hidden key: graph.attention gives it no weight.
+// The number that is added to the score of a hidden key: graph.attention gives it no weight.
 constexpr double kHidden = -1e30;
 
 // A layer norm or a linear layer. `bias` is null if it has none.

@@ -366,7 +366,8 @@ private:
 
   graph::FuncOp buildBlock(Kind kind) {
     SmallVector<std::pair<StringRef, Type>> arguments{{"x", hidden}};
-    arguments.append(carriedTypes(model, config.experts));
+    if (!kind.isDense)
+      arguments.append(carriedTypes(model, config.experts));
     size_t carrying = arguments.size();
     if (kind.isRotated)
       arguments.append({{"cos", angles}, {"sin", angles}});
@@ -410,11 +411,9 @@ private:
       output = experts.build(normed, [&](Value of) { return activate(of); });
     Value out = finish("mlp", output.tokens, mlpOut, config.mlpDropout);
     SmallVector<Value> results{model.as("out").add(middle, out)};
-    for (size_t i = 1; i < carrying; ++i) {
-      Value before = func.getArgument(static_cast<unsigned>(i));
+    for (size_t i = 1; i < carrying; ++i)
       results.push_back(
-          output.carried.empty() ? before : model.as("sum").add(before, output.carried[i - 1]));
-    }
+          model.as("sum").add(func.getArgument(static_cast<unsigned>(i)), output.carried[i - 1]));
     model.endFunc(results);
     return func;
   }
@@ -422,8 +421,8 @@ private:
   // 4. The whole model.
 
   // Calls the blocks of all layers. Layers of one kind that follow each other are one repeat.
-  SmallVector<Value> buildLayers(SmallVector<Value> operands) {
-    auto carrying = static_cast<int64_t>(operands.size());
+  // `carried` are the hidden values and the losses of experts, which pass by dense layers.
+  SmallVector<Value> buildLayers(SmallVector<Value> carried) {
     std::pair<Value, Value> rotation, localRotation;
     auto hasBlock = [&](bool isLocal) {
       return blockOf({true, isLocal, false}) || blockOf({true, isLocal, true});
@@ -436,23 +435,28 @@ private:
               ? model.as({"local_cos", "local_sin"}).rotaryTable(*config.localRotary, rotaryDims)
               : rotation;
     SmallVector<StringRef> names{"layers"};
-    for (const auto &carried : carriedTypes(model, config.experts))
-      names.push_back(carried.first);
+    for (const auto &[name, type] : carriedTypes(model, config.experts))
+      names.push_back(name);
     for (int64_t first = 0; first < config.layers;) {
       int64_t end = first + 1;
       Kind kind = kindOf(first);
       while (end < config.layers && kindOf(end) == kind)
         ++end;
       auto [cos, sin] = kind.isLocal ? localRotation : rotation;
+      size_t carrying = kind.isDense ? 1 : carried.size();
+      SmallVector<Value> operands(ArrayRef(carried).take_front(carrying));
       if (kind.isRotated)
         operands.append({cos, sin});
       std::string number = first == 0 ? "{}" : "{" + std::to_string(first) + "}";
-      operands = model.as(names).repeat(blockOf(kind), end - first,
-                                        under(features.base, features.layers + ("." + number)),
-                                        operands, carrying, first);
+      SmallVector<Value> results =
+          model.as(ArrayRef(names).take_front(carrying))
+              .repeat(blockOf(kind), end - first,
+                      under(features.base, features.layers + ("." + number)), operands,
+                      static_cast<int64_t>(carrying), first);
+      llvm::copy(results, carried.begin());
       first = end;
     }
-    return operands;
+    return carried;
   }
 
   void buildLoss() {

@@ -183,7 +183,7 @@ class Describer:
 
         def make(target, *args, **kwargs):
             new = insert(place, target, *args, **kwargs)
-            # What layers share stands where the mask is made.
+            # The part that layers share stands where the mask is made.
             new.meta.update({k: v for k, v in mask.meta.items() if k != "val"})
             return new
 

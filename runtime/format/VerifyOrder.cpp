@@ -444,9 +444,13 @@ rt::Status OrderVerifier::explainHang(uint32_t index, size_t stream) const {
                    there ? describe(theirs.program, there->place) : "no instruction");
       break;
     }
+  const char *mend = isForGpu(manifest)
+                         ? "; NCCL starts operations in the order in which hosts enqueue them, in "
+                           "which this plan does not end: compile another --fix schedule, or pp=1"
+                         : "";
   return context.fail("entry '", EnumNameEntryKind(kind), "', ", describe(mine.program, stop.place),
                       ": stream ", stream, " of rank ", mine.rank, " would wait here forever",
-                      other);
+                      other, mend);
 }
 
 rt::Status OrderVerifier::verify() {

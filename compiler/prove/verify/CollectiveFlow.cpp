@@ -58,7 +58,7 @@ private:
     return value;
   }
 
-  // What all ranks have made of exchanged samples, side by side, needs no sum along their axes.
+  // Results of exchanged samples, gathered from all ranks, need no sum along their axes.
   void gatherExchanged(Value &value) const {
     AxisSet met = axesWithout(value.exchanged & joined, value.samples);
     value.exchanged = axesWithout(value.exchanged, met);

@@ -85,7 +85,7 @@ Values tokensOf(const Case &c, int64_t rank) {
   return x;
 }
 
-// What a rank receives: its block of each sample, and how many rows of its experts there are. Rows
+// The rows that a rank receives: its block of each sample, and the numbers of its experts. Rows
 // that no choice has are NaN, which nothing may read.
 struct Received {
   Values blocks, counts;

@@ -73,7 +73,7 @@ TEST(NcclRules, OverridesWhatUsersHaveSet) {
     EXPECT_EQ(message.find("CUDA_LAUNCH_BLOCKING=1 makes hosts wait"), 0u) << message;
 }
 
-// Where NVLS is used, hosts wait for each other in each collective that they capture.
+// Hosts wait for each other in each collective that they capture where NVLS is used.
 TEST(NcclRules, CapturesCollectivesInOneOrder) {
   for (uint64_t seed = 1; seed <= 4; ++seed) {
     RanksOptions how{.ranks = 2, .timeout = 5};

@@ -87,7 +87,7 @@ const test::Broken kBroken[] = {
                               "\"grad w\" gradient"}},
      "rank 0, task 'update', micro-batch 0, instruction 0, gemm: updates 'w', which is sharded "
      "along ep, with 'grad w' (buffer "},
-    // What all ranks hold learns from the rows of a rank's experts.
+    // A parameter that all ranks hold learns from the rows of a rank's experts.
     {"OfExchangedRows",
      kExperts,
      {{"exec.launch @grouped(%back, %x) to (%dv) range 1 shares [1]",
