@@ -44,17 +44,13 @@ def fail(what):
 
 
 def plans():
-    """Yields each case with its plan. The loss of all samples together wants one micro-batch and one stage, other
-    losses of experts a stage with experts first.
-    """
+    """Yields each case with its plan. The loss of all samples together wants one micro-batch and one stage."""
     for index, case in enumerate(STORED["cases"]):
         family, number = divmod(index, 3)
         fix = "dp=1,tp=1" if case["name"].endswith("-0") else PLANS[(2 * family + number) % len(PLANS)]
         pooled = case["config"].get("output_router_logits")
         if pooled:
-            fix = fix.replace(",micro_batch=2", "")
-        if pooled or "moe_aux_loss_coeff" in case["config"]:
-            fix = fix.replace(",pp=2", "")
+            fix = fix.replace(",micro_batch=2", "").replace(",pp=2", "")
         yield case, fix
 
 
