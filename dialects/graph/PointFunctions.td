@@ -24,8 +24,7 @@ def Graph_PointFunction : Graph_PointEnum<"PointFunction", "a function of one nu
   I32EnumAttrCase<"Reciprocal", 21, "reciprocal">, I32EnumAttrCase<"Pow", 22, "pow">,
   I32EnumAttrCase<"Abs", 23, "abs">, I32EnumAttrCase<"Sign", 24, "sign">,
   I32EnumAttrCase<"Floor", 25, "floor">, I32EnumAttrCase<"Ceil", 26, "ceil">,
-  I32EnumAttrCase<"Round", 27, "round">, I32EnumAttrCase<"Trunc", 28, "trunc">,
-  I32EnumAttrCase<"Detach", 29, "detach">]>;
+  I32EnumAttrCase<"Round", 27, "round">, I32EnumAttrCase<"Trunc", 28, "trunc">]>;
 
 def Graph_CompareKind : Graph_PointEnum<"CompareKind", "which comparison", [
   I32EnumAttrCase<"Eq", 0, "eq">, I32EnumAttrCase<"Ne", 1, "ne">, I32EnumAttrCase<"Lt", 2, "lt">,

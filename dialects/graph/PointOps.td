@@ -38,7 +38,6 @@ def Graph_PointOp : Graph_PointTableOp<"point", [Graph_Gradient]> {
     | `sign` | | -1, 0 or 1, and 0 of NaN; its gradient is 0, as those of all that follow |
     | `floor`, `ceil`, `trunc` | | the whole number below, above, towards 0 |
     | `round` | | the nearest whole number, the even one of two |
-    | `detach` | | x, with no gradient |
 
     SELU is elu with alpha 1.67326 and scale 1.0507, CELU elu with input_scale 1 / alpha, ReLU6 hardtanh from 0 to 6.
     `softplus`, `tan`, `log1p`, `expm1`, `rsqrt`, `reciprocal` and `pow` keep f32 in mixed precision, as with PyTorch's

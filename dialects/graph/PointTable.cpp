@@ -223,7 +223,6 @@ Value floor(PointBuilder &b, Value x, P) { return b.floor(x); }
 Value ceil(PointBuilder &b, Value x, P) { return b.ceil(x); }
 Value round(PointBuilder &b, Value x, P) { return b.round(x); }
 Value trunc(PointBuilder &b, Value x, P) { return b.trunc(x); }
-Value detach(PointBuilder &, Value x, P) { return x; }
 
 const StringRef softplusNames[] = {"beta", "threshold"};
 const StringRef eluNames[] = {"alpha", "scale", "input_scale"};
@@ -268,7 +267,6 @@ const PointRow rows[] = {
     {F::Ceil, {}, 1, 0, false, nullptr, nullptr, ceil, nullptr},
     {F::Round, {}, 1, 0, false, nullptr, nullptr, round, nullptr},
     {F::Trunc, {}, 1, 0, false, nullptr, nullptr, trunc, nullptr},
-    {F::Detach, {}, 0, 0, false, nullptr, nullptr, detach, nullptr},
 };
 static_assert(std::size(rows) == getMaxEnumValForPointFunction() + 1, "a row for every function");
 

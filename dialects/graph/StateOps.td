@@ -4,8 +4,8 @@ include "dialects/graph/GraphOpBase.td"
 def Graph_DetachOp : Graph_Op<"detach", [Pure, AllTypesMatch<["x", "result"]>]> {
   let summary = "The same tensor, through which no gradient flows";
   let description = [{
-    A model reads its own state by it, such as the old value in the formula of the new one. `dtc-differentiate` replaces
-    it by its operand.
+    A model reads its own state by it, such as the old value in the formula of the new one, and stops a gradient where
+    PyTorch's `detach` does. `dtc-differentiate` replaces it by its operand.
 
     Example:
     ```mlir

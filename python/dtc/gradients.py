@@ -7,10 +7,10 @@ import torch
 
 from dtc.clean import aten, insert, is_mutable, name_of, replace
 from dtc.lower import lowers
-from dtc.ops_points import point
+from dtc.ops_points import pointwise
 from dtc.views import View
 
-NO_GRADIENT = ("compare", "iota", "constant")  # ops through which PyTorch passes none
+NO_GRADIENT = ("compare", "iota", "constant", "detach")  # ops through which PyTorch passes none
 
 
 def drop_stops(captured, module):
@@ -74,7 +74,7 @@ def put_in_place(graph, node, body, stops):
 @lowers("detach")
 def detached(lower, node):
     view = lower.view(node.args[0])
-    return point(lower, "detach", view) if isinstance(view, View) and view.kind == "f32" else view
+    return pointwise(lower, "detach", view) if isinstance(view, View) and view.kind == "f32" else view
 
 
 def freeze_unreached(graph):
@@ -87,7 +87,7 @@ def freeze_unreached(graph):
             continue
         reached.add(value)
         op = value.op
-        if op is None or op.name in NO_GRADIENT or op.name == "point" and op.attributes["how"][0] == "detach":
+        if op is None or op.name in NO_GRADIENT:
             continue
         queue.extend(op.operands)
     for parameter in graph.parameters.values():

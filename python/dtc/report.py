@@ -27,6 +27,7 @@ LARGE = {
     "relu",
     "tanh",
     "point",
+    "detach",
     "constant",
 }
 

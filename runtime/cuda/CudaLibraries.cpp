@@ -67,7 +67,7 @@ public:
   }
 
   int process() const override { return ::getpid(); }
-  Environment environment() const override { return Environment::ofProcess(); }
+  Environment environment() override { return Environment::ofProcess(); }
   std::vector<std::string> takeMessages() override { return std::exchange(messages, {}); }
 
 private:

@@ -32,7 +32,7 @@ public:
   // driver.
   virtual Status nccl(const cu::Nccl *&nccl) = 0;
   // Returns the environment that the libraries read.
-  virtual Environment environment() const = 0;
+  virtual Environment environment() = 0;
   // Returns messages for the user of what was changed in the environment so far, each once.
   virtual std::vector<std::string> takeMessages() = 0;
 };

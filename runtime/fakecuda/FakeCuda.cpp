@@ -72,9 +72,8 @@ public:
   }
   // Returns the variables of the emulated machine. The caller holds its mutex where threads may
   // change them.
-  Environment environment() const override {
-    std::map<std::string, std::string> &variables =
-        const_cast<FakeCudaOptions &>(machine.options).environment;
+  Environment environment() override {
+    std::map<std::string, std::string> &variables = machine.options.environment;
     return {[&](const char *name) {
               auto found = variables.find(name);
               return found == variables.end() ? std::nullopt : std::optional(found->second);

@@ -245,6 +245,7 @@ MEANING = {
     "matmul": lambda a, shape, x, y: (x.mT if a.get("transpose_a") else x) @ (y.mT if a.get("transpose_b") else y),
     "attention": lambda a, shape, *x: attention(a, *x),
     "point": lambda a, shape, x: point(a["how"], x),
+    "detach": lambda a, shape, x: x.detach(),
     "cross_entropy": lambda a, shape, x, ids: F.cross_entropy(
         x.flatten(0, -2), ids.flatten().long(), ignore_index=a.get("ignoring", -100),
         reduction="mean" if a.get("mean") else "none").reshape(shape),

@@ -186,7 +186,7 @@ public:
   Status blasLt(const cu::BlasLt *&blas) override { return of.blasLt(blas); }
   Status cudnn(const cu::Cudnn *&) override { return Status::unavailable("no cuDNN here"); }
   int process() const override { return of.process(); }
-  Environment environment() const override { return of.environment(); }
+  Environment environment() override { return of.environment(); }
   std::vector<std::string> takeMessages() override { return of.takeMessages(); }
   Status nccl(const cu::Nccl *&nccl) override { return of.nccl(nccl); }
 

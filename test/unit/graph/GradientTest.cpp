@@ -432,7 +432,6 @@ unsigned numBuilt(Operation *op, Value dy, ArrayRef<bool> needed) {
 TEST(Gradient, LeavesOutWhatIsConstantBetweenJumps) {
   for (const char *text :
        {"graph.point floor %x : tensor<4xf32>", "graph.point sign %x : tensor<4xf32>",
-        "graph.point detach %x : tensor<4xf32>",
         "graph.compare lt %x, %d : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>"}) {
     Parsed parsed;
     Operation *op =
