@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Zero-bubble schedules of torch.distributed.pipelining give a weight that a stage uses twice a wrong gradient, silently.
+# Zero-bubble schedules of torch.distributed.pipelining give a weight that a stage uses twice a wrong gradient.
 #
 # Guess: a schedule changes when gradients are computed, not what they are. Seen with torch 2.12.1 (2.9.1 too), two
 # processes, four stages, four micro-batches: in a stage where one layer is applied twice, one behind the other (as in
