@@ -7,7 +7,7 @@
 # gradient of that layer is far from what ScheduleInterleaved1F1B and a single device give: the half that belongs to
 # weights counts the path through the later use again. Where each weight is used once, both agree. In 2.13.0 (and
 # 2.15.0) they agree everywhere. dtc splits the backward pass of its own programs op by op, so that sums over uses are
-# sums of the program (test/run/pipelines.py compares with one device).
+# sums of the program (test/run/cases.py: shared.mlir).
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
