@@ -5,8 +5,8 @@
 # pp does not divide is refused, or ends with a shorter group. Seen with torch 2.13.0 and 8 stages on 4 ranks: there are
 # micro_batches // pp rounds, each with micro_batches / rounds micro-batches. 10 micro-batches are 2 rounds of 5, and 6
 # or 7 are a single round: all forward passes come before the first backward pass, as in GPipe, so that the first rank
-# keeps the activations of 12 or 14 chunks, where 8 and 12 micro-batches need 11. 9, 10 and 15 are taken, 11, 13 and 14
-# refused. dtc's stack file for torchtitan has the multiples of pp alone (fills_stages).
+# keeps the activations of 12 or 14 chunks, where 8 and 12 micro-batches need 11. 10 and 15 are taken; 9, 11, 13 and 14
+# are refused. dtc's stack file for torchtitan has the multiples of pp alone (fills_stages).
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
