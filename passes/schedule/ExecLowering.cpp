@@ -507,7 +507,7 @@ void ExecLowering::addStageEntries(const StepTasks &tasks) {
     for (const StepTask &task : tasks.ofMicroBatch)
       if (task.kind == run.kind && task.chunk == run.chunk) {
         train.add(context, task.name, run.microBatch);
-        if (run.kind == StageOrder::Forward)
+        if (run.isForward())
           evaluate.add(context, task.name, run.microBatch);
       }
   for (const StepTask &task : tasks.ofStep)

@@ -47,7 +47,7 @@ def LowerToExec : Pass<"dtc-lower-to-exec", "::mlir::ModuleOp"> {
 
     In the module of a pipeline stage (`graph.stage`) the order is that of `graph.order`, and the tasks are those of its
     chunks (`@forward.2`, `@backward.2`, and `@weight_gradients.2` if the order has them). Transfers between stages are
-    tasks too, right before or after the task that reads or makes the tensor.
+    tasks too, right before or after the task that reads or makes the tensor, or where the order has them, as for GPUs.
     ```mlir
     // Before, in @microbatch:
     %y = graph.linear %x, %w : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>

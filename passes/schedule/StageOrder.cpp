@@ -1,7 +1,9 @@
 // Reads the attributes of a pipeline stage's module.
 #include "passes/schedule/StageOrder.h"
 
+#include "dialects/graph/Chunks.h"
 #include "dialects/graph/StageAttributes.h"
+#include "dialects/graph/TransferOps.h"
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 
 #include <map>
@@ -64,7 +66,7 @@ FailureOr<std::optional<StageOrder>> StageOrder::read(ModuleOp module, int64_t m
   std::set<std::tuple<int64_t, int64_t, int64_t>> seen;
   for (int64_t i = 0; i < triples.size(); i += 3) {
     int64_t kind = triples[i], chunk = triples[i + 1], microBatch = triples[i + 2];
-    if (kind > WeightGradients || microBatch >= microBatches ||
+    if (kind > SendBackward || microBatch >= microBatches ||
         !seen.insert({kind, chunk, microBatch}).second)
       return module.emitOpError() << "has '" << graph::kOrderAttr << "' with " << kind
                                   << " of chunk " << chunk << " and micro-batch " << microBatch
@@ -77,7 +79,45 @@ FailureOr<std::optional<StageOrder>> StageOrder::read(ModuleOp module, int64_t m
     if (count != microBatches)
       return module.emitOpError() << "has '" << graph::kOrderAttr << "' with " << count << " of "
                                   << microBatches << " micro-batches of chunk " << run.second;
+  if (llvm::none_of(order.runs, [](const Run &run) { return run.kind > WeightGradients; }))
+    order.addTransfers();
+  else if (failed(order.checkTransfers(module)))
+    return failure();
   return std::optional<StageOrder>(std::move(order));
+}
+
+// Puts the transfers of each run next to it, whether or not there are any.
+void StageOrder::addTransfers() {
+  std::vector<Run> all;
+  for (const Run &run : runs) {
+    if (run.kind == WeightGradients) {
+      all.push_back(run);
+      continue;
+    }
+    bool isForward = run.kind == Forward;
+    all.push_back({isForward ? ReceiveForward : ReceiveBackward, run.chunk, run.microBatch});
+    all.push_back(run);
+    all.push_back({isForward ? SendForward : SendBackward, run.chunk, run.microBatch});
+  }
+  runs = std::move(all);
+}
+
+// Fails if an order that has transfers lacks those of a chunk.
+LogicalResult StageOrder::checkTransfers(ModuleOp module) const {
+  WalkResult result = module.walk([&](Operation *op) {
+    std::optional<graph::ChunkLabel> label = graph::getChunkLabel(op);
+    if (!isa<graph::SendOp, graph::ReceiveOp>(op) || !label)
+      return WalkResult::advance();
+    Kind kind = isa<graph::SendOp>(op) ? (label->isBackward ? SendBackward : SendForward)
+                                       : (label->isBackward ? ReceiveBackward : ReceiveForward);
+    if (llvm::any_of(runs,
+                     [&](const Run &run) { return run.kind == kind && run.chunk == label->chunk; }))
+      return WalkResult::advance();
+    op->emitOpError() << "is of chunk " << label->chunk << ", for which '" << graph::kOrderAttr
+                      << "' of its stage has no such transfer, while it has others";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
 }
 
 bool StageOrder::splitsBackward() const {

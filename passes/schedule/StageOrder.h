@@ -33,16 +33,31 @@ private:
 
 // The runs of chunks in `graph.order`.
 struct StageOrder {
-  // The part of a micro-batch's work that a run does.
-  enum Kind { Forward, Backward, WeightGradients };
+  // The part of a micro-batch's work that a run does. Receives are of what Forward or Backward of
+  // the chunk reads from another stage, sends of what it made for one.
+  enum Kind {
+    Forward,
+    Backward,
+    WeightGradients,
+    ReceiveForward,
+    ReceiveBackward,
+    SendForward,
+    SendBackward,
+  };
   // One run of a chunk for a micro-batch.
   struct Run {
     Kind kind;
     int64_t chunk, microBatch;
+    // True if evaluation runs it, too.
+    bool isForward() const {
+      return kind == Forward || kind == ReceiveForward || kind == SendForward;
+    }
   };
 
-  // Reads the order; nullopt for a module that is no stage's. Fails after a diagnostic if the order
-  // is missing or does not have each of `microBatches` once.
+  // Reads the order; nullopt for a module that is no stage's. Where the attribute has no transfers,
+  // receives are put right before the runs that read them, sends right after those that make them.
+  // Fails after a diagnostic if the order is missing, does not have each of `microBatches` once, or
+  // has some of the module's transfers and not all.
   static llvm::FailureOr<std::optional<StageOrder>> read(mlir::ModuleOp module,
                                                          int64_t microBatches);
 
@@ -56,6 +71,10 @@ struct StageOrder {
 
   int64_t stage = 0;
   std::vector<Run> runs;
+
+private:
+  void addTransfers();
+  llvm::LogicalResult checkTransfers(mlir::ModuleOp module) const;
 };
 
 } // namespace dtc

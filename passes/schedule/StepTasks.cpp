@@ -117,7 +117,7 @@ void StepTasks::addChunks(graph::FuncOp microBatch, const Addends &addends,
   };
   bool splits = stage.splitsBackward();
   for (const StageOrder::Run &run : stage.getWay()) {
-    bool backward = run.kind != StageOrder::Forward;
+    bool backward = !run.isForward();
     std::string suffix = "." + std::to_string(run.chunk);
     auto add = [&](const Twine &name, llvm::function_ref<bool(Operation *)> belongs) {
       addTask(ofMicroBatch, name, body, [&](Operation *op) {
@@ -139,16 +139,25 @@ void StepTasks::addChunks(graph::FuncOp microBatch, const Addends &addends,
       if (ops.empty())
         ofMicroBatch.pop_back();
     };
-    if (run.kind == StageOrder::WeightGradients) {
-      add("weight_gradients" + suffix, isLater);
-      continue;
-    }
     std::string phase = backward ? "backward" : "forward";
-    addTransfers("receive_" + phase + suffix,
-                 [](Operation *op) { return isa<graph::ReceiveOp>(op); });
-    add(phase + suffix, [&](Operation *op) {
-      return !isa<graph::ReceiveOp, graph::SendOp>(op) && !(backward && splits && isLater(op));
-    });
-    addTransfers("send_" + phase + suffix, [](Operation *op) { return isa<graph::SendOp>(op); });
+    switch (run.kind) {
+    case StageOrder::WeightGradients:
+      add("weight_gradients" + suffix, isLater);
+      break;
+    case StageOrder::ReceiveForward:
+    case StageOrder::ReceiveBackward:
+      addTransfers("receive_" + phase + suffix,
+                   [](Operation *op) { return isa<graph::ReceiveOp>(op); });
+      break;
+    case StageOrder::SendForward:
+    case StageOrder::SendBackward:
+      addTransfers("send_" + phase + suffix, [](Operation *op) { return isa<graph::SendOp>(op); });
+      break;
+    case StageOrder::Forward:
+    case StageOrder::Backward:
+      add(phase + suffix, [&](Operation *op) {
+        return !isa<graph::ReceiveOp, graph::SendOp>(op) && !(backward && splits && isLater(op));
+      });
+    }
   }
 }

@@ -446,7 +446,7 @@ rt::Status OrderVerifier::explainHang(uint32_t index, size_t stream) const {
     }
   const char *mend = isForGpu(manifest)
                          ? "; NCCL starts operations in the order in which hosts enqueue them, in "
-                           "which this plan does not end: compile another --fix schedule, or pp=1"
+                           "which this program does not end"
                          : "";
   return context.fail("entry '", EnumNameEntryKind(kind), "', ", describe(mine.program, stop.place),
                       ": stream ", stream, " of rank ", mine.rank, " would wait here forever",

@@ -145,7 +145,7 @@ private:
   // Stages of a pipeline are modules of their own, each with its order.
   Status schedule() {
     if (plan.decisions.pp > 1)
-      if (Status ordered = orderStages(module, plan); !ordered)
+      if (Status ordered = orderStages(module, plan, onGpu); !ordered)
         return ordered;
     // The passes that unroll layers grow with them, and checking the IR after each of them took as
     // long as they do: dtc-verify-exec checks what they make, and it is verified once behind them.

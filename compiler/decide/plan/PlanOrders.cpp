@@ -2,6 +2,7 @@
 #include "compiler/decide/plan/PlanOrders.h"
 
 #include "compiler/search/pipeline/BuildSchedule.h"
+#include "compiler/search/pipeline/TransferOrder.h"
 #include "compiler/search/pipeline/Transfers.h"
 #include "dialects/graph/Attributes.h"
 #include "dialects/graph/StageAttributes.h"
@@ -130,32 +131,41 @@ Result<PipelineProblem> dtc::pipelineOfPlan(const Plan &plan) {
   return problem;
 }
 
-// A triple of graph.order.
-static int64_t orderKind(PipelineTaskKind kind) {
-  switch (kind) {
-  case PipelineTaskKind::Forward:
-    return 0;
-  case PipelineTaskKind::Backward:
-  case PipelineTaskKind::BackwardInput:
-    return 1;
-  case PipelineTaskKind::BackwardWeight:
-    return 2;
+// A kind of graph.order, as passes/schedule/StageOrder.h has them.
+static int64_t orderKind(const PipelineStep &step) {
+  bool isForward = step.task.kind == PipelineTaskKind::Forward;
+  switch (step.kind) {
+  case PipelineStep::Compute:
+    return isForward ? 0 : step.task.kind == PipelineTaskKind::BackwardWeight ? 2 : 1;
+  case PipelineStep::Receive:
+    return isForward ? 3 : 4;
+  case PipelineStep::Send:
+    return isForward ? 5 : 6;
   }
   return 0;
 }
 
-Status dtc::orderStages(mlir::ModuleOp module, const Plan &plan) {
+Status dtc::orderStages(mlir::ModuleOp module, const Plan &plan, bool ordersTransfers) {
   Result<PipelineProblem> problem = pipelineOfPlan(plan);
   if (!problem)
     return problem.error();
   Result<PipelineSchedule> schedule = buildSchedule(*problem);
   if (!schedule)
     return schedule.error();
+  std::vector<std::vector<PipelineStep>> steps;
+  if (ordersTransfers)
+    steps = orderTransfers(*schedule, *problem);
+  else
+    for (const std::vector<PipelineTask> &tasks : schedule->order) {
+      steps.emplace_back();
+      for (const PipelineTask &task : tasks)
+        steps.back().push_back({PipelineStep::Compute, task});
+    }
   for (auto stage : module.getOps<mlir::ModuleOp>()) {
     auto index = stage->getAttrOfType<mlir::IntegerAttr>(graph::kStageAttr).getInt();
     llvm::SmallVector<int64_t> order;
-    for (const PipelineTask &task : schedule->order[static_cast<size_t>(index)])
-      order.append({orderKind(task.kind), task.chunk, task.microBatch});
+    for (const PipelineStep &step : steps[static_cast<size_t>(index)])
+      order.append({orderKind(step), step.task.chunk, step.task.microBatch});
     stage->setAttr(graph::kOrderAttr, mlir::DenseI64ArrayAttr::get(module.getContext(), order));
   }
   return {};

@@ -21,7 +21,9 @@ int64_t headBytesOf(const Plan &plan, size_t stage);
 double spreadOf(const PlanStage &stage, int64_t headBytes);
 
 // Gives the module of every stage, nested in `module` by dtc-cut-stages, its order (graph.order):
-// what buildSchedule says of the plan's pipeline.
-Status orderStages(mlir::ModuleOp module, const Plan &plan);
+// what buildSchedule says of the plan's pipeline. With `ordersTransfers`, for GPUs, the order has
+// transfers too, as orderTransfers places them; else each is next to the task that reads or makes
+// its tensor.
+Status orderStages(mlir::ModuleOp module, const Plan &plan, bool ordersTransfers);
 
 } // namespace dtc

@@ -99,7 +99,7 @@ bool scheduleStep(ModuleOp model, const Plan &plan, const ScheduleOptions &optio
   else
     addSchedulePhase(schedule, options);
   if (failed(graph.run(*module)) || failed(placeStep(*module, plan.opSplits)) ||
-      failed(shard.run(*module)) || (hasStages && !orderStages(*module, plan)) ||
+      failed(shard.run(*module)) || (hasStages && !orderStages(*module, plan, options.onGpu)) ||
       failed(schedule.run(*module)))
     return false;
   for (auto program : module->getOps<exec::ProgramOp>())

@@ -25,8 +25,8 @@ module attributes {graph.stage = 0 : i64, graph.micro_batches = 2 : i64, graph.o
 
 // -----
 
-// expected-error @+1 {{has 'graph.order' with 3 of chunk 0 and micro-batch 0, which is of no kind, one of 1 too many, or there twice}}
-module attributes {graph.stage = 0 : i64, graph.order = array<i64: 3, 0, 0>} {
+// expected-error @+1 {{has 'graph.order' with 7 of chunk 0 and micro-batch 0, which is of no kind, one of 1 too many, or there twice}}
+module attributes {graph.stage = 0 : i64, graph.order = array<i64: 7, 0, 0>} {
   graph.func @microbatch() {
     graph.return
   }
@@ -88,6 +88,20 @@ module attributes {graph.stage = 1 : i64, graph.stage_of_chunk = array<i64: 0, 1
     // expected-error @+1 {{is over stage 2; the mesh has 2}}
     %sum = graph.stage_reduce sum %dw stages [1, 2] <gradient> : tensor<4xf32>
     graph.set @w, %sum : tensor<4xf32>
+    graph.return
+  }
+}
+
+// -----
+
+module attributes {graph.stage = 0 : i64, graph.stage_of_chunk = array<i64: 0, 1>, graph.order = array<i64: 0, 0, 0, 6, 0, 0>} {
+  shard.grid @mesh(shape = 2) {graph.axis_names = ["pp"], graph.axis_roles = ["pipeline"]}
+  graph.func @microbatch(%x: tensor<4xf32> {graph.input = "x"}) {
+    // expected-error @+1 {{is of chunk 0, for which 'graph.order' of its stage has no such transfer, while it has others}}
+    graph.send %x chunk 0 to 1 "hidden" {graph.chunk = 0 : i64, graph.phase = "forward"} : tensor<4xf32>
+    graph.return
+  }
+  graph.func @update() {
     graph.return
   }
 }
