@@ -3,6 +3,7 @@
 #include "runtime/base/Backoff.h"
 #include "runtime/base/Text.h"
 #include "runtime/cuda/NcclVersion.h"
+#include "runtime/format/Communicators.h"
 #include "runtime/format/Operands.h"
 
 #include <algorithm>
@@ -51,22 +52,6 @@ struct Group {
 };
 static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
 
-// Operations that wait for other ranks occupy a block of a multiprocessor for each of their
-// channels, and some 80 KiB of its shared memory, so that large blocks of products find no room
-// there. The lines of a rank whose operations wait beside other work have this many blocks in all,
-// fewer than half of an A100's or an H100's 108 and 132 multiprocessors.
-constexpr uint32_t mostBlocksBeside = 64;
-// The most blocks of one line: a few saturate the link of two ranks.
-constexpr uint32_t mostBlocksOfTransfers = 4, mostBlocksOfCollectives = 16;
-
-int mostBlocksOf(const GroupSpec &spec) {
-  if (!spec.isBeside)
-    return cu::ncclUnsetInt;
-  uint32_t share = mostBlocksBeside / std::max<uint32_t>(spec.numBeside, 1);
-  uint32_t most = spec.shift != 0 ? mostBlocksOfTransfers : mostBlocksOfCollectives;
-  return static_cast<int>(std::clamp<uint32_t>(share, 1, most));
-}
-
 // CUDA versions. With older drivers NCCL keeps the order of communicators in a graph by running
 // them one after another, so that ranks could deadlock.
 constexpr int kLeastForGraphs = 12090;
@@ -97,7 +82,8 @@ public:
 private:
   Status open(size_t ranks);
   // Starts to connect; settle() ends it. The rank at place 0 of each line creates its identity.
-  Status connect(const cu::NcclId &id, const Line &like, int mostBlocks, Line *&made);
+  Status connect(const cu::NcclId &id, const Line &like, const format::Communicator &kind,
+                 Line *&made);
   Status finish(Line &line);
   // Adds to an error of NCCL that the GPU's memory is nearly full, which NCCL does not say.
   Status explain(Status status) const;
@@ -126,6 +112,7 @@ private:
   std::vector<std::unique_ptr<Line>> lines;
   cu::DevicePtr arena = 0;
   uint64_t arenaBytes = 0;
+  uint64_t bufferBytes = 0; // an estimate of those of the lines
   // Resources of greetings: sends use a separate stream, and there are two bytes for each rank of
   // the job.
   std::array<cu::Stream, 2> streams{};
@@ -250,13 +237,14 @@ Status NcclGroups::create(Control &control, const GroupSpec &spec, int &number) 
   Group &group = groups.back();
   group.ranks = static_cast<int>(spec.size);
   group.isTransfer = isTransfer;
-  int mostBlocks = mostBlocksOf(spec);
+  format::Communicator kind{isTransfer ? 2 : spec.size, spec.mostBlocks, isTransfer, spec.exchanges,
+                            false};
   Line like;
   like.name = spec.name;
   like.ranks = group.ranks;
   like.place = static_cast<int>(place);
   if (!isTransfer) {
-    DTC_RETURN_IF_ERROR(connect(ids[list[0]], like, mostBlocks, group.line));
+    DTC_RETURN_IF_ERROR(connect(ids[list[0]], like, kind, group.line));
     DTC_RETURN_IF_ERROR(finish(*group.line));
     return spec.exchanges ? greet(group) : Status();
   }
@@ -264,10 +252,11 @@ Status NcclGroups::create(Control &control, const GroupSpec &spec, int &number) 
   size_t sender = (place + spec.size - spec.shift % spec.size) % spec.size;
   like.place = 0;
   if (spec.sends)
-    DTC_RETURN_IF_ERROR(connect(id, like, mostBlocks, group.line));
+    DTC_RETURN_IF_ERROR(connect(id, like, kind, group.line));
   like.place = 1;
+  kind.receives = true;
   if (spec.receives)
-    DTC_RETURN_IF_ERROR(connect(ids[list[sender]], like, mostBlocks, group.receives));
+    DTC_RETURN_IF_ERROR(connect(ids[list[sender]], like, kind, group.receives));
   for (Line *line : {group.line, group.receives})
     if (line)
       DTC_RETURN_IF_ERROR(finish(*line));
@@ -338,14 +327,16 @@ Status NcclGroups::awaitGreeting(const Line &line) {
   return {};
 }
 
-Status NcclGroups::connect(const cu::NcclId &id, const Line &like, int mostBlocks, Line *&made) {
+Status NcclGroups::connect(const cu::NcclId &id, const Line &like, const format::Communicator &kind,
+                           Line *&made) {
+  bufferBytes += format::bufferBytesOf(kind);
   lines.push_back(std::make_unique<Line>(like));
   made = lines.back().get();
   DTC_RETURN_IF_ERROR(makeNotes(*made));
   watch->add(*made);
   cu::NcclConfig config = cu::configOf(nccl->version);
   config.blocking = 0;
-  config.mostBlocks = mostBlocks;
+  config.mostBlocks = kind.blocks > 0 ? static_cast<int>(kind.blocks) : cu::ncclUnsetInt;
   config.name = made->name.c_str();
   config.graphUsage = 1; // a step is a graph or is not, and nothing of the start runs beside steps
   std::lock_guard lock(watch->mutex);
@@ -362,8 +353,6 @@ Status NcclGroups::finish(Line &line) {
   return registerArena(line);
 }
 
-// A connection takes 10 MiB a channel of the receiver, so that a line of several ranks has hundreds
-// of MiB.
 Status NcclGroups::explain(Status status) const {
   constexpr size_t little = size_t(1) << 30;
   size_t free = 0, total = 0;
@@ -373,8 +362,9 @@ Status NcclGroups::explain(Status status) const {
   return Status(status.statusCode(),
                 text(status.message(), "; the GPU has ", free >> 20, " MiB left of ", total >> 20,
                      ": the buffers of NCCL's ", lines.size(),
-                     " communicators of this rank may have no room, plan with less memory "
-                     "(--memory-limit)"));
+                     " communicators of this rank, which want some ", bufferBytes >> 20,
+                     " MiB, may have no room, plan with less memory "
+                     "(--max-memory)"));
 }
 
 Status NcclGroups::makeNotes(Line &line) {

@@ -71,10 +71,9 @@ struct GroupSpec {
   bool exchanges = false; // true if one of the collectives is an all_to_all
   // Transfers: true if the program of this rank sends or receives over the group.
   bool sends = true, receives = true;
-  // True if operations of the group may wait beside other work of a rank: transfers, and
-  // collectives on another stream than 0.
-  bool isBeside = false;
-  // The number of such groups of the file, with those of each direction of transfers counted apart.
+  uint32_t mostBlocks = 0; // of a GPU's multiprocessors that operations may occupy; 0: no limit
+  // The most groups of a rank whose operations may wait beside other work of it, with those of each
+  // direction of transfers counted apart.
   uint32_t numBeside = 0;
 };
 

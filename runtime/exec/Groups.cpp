@@ -1,54 +1,24 @@
 #include "runtime/exec/Groups.h"
 
-#include <set>
-
 namespace dtc::rt {
-
-std::optional<Groups::Key> Groups::keyOf(const format::Manifest &manifest,
-                                         const format::Instruction &instruction) {
-  if (const format::Collective *op = instruction.op_as_Collective())
-    return Key{op->group(), false, instruction.stream()};
-  const format::Transfer *op = instruction.op_as_Transfer();
-  if (!op)
-    return std::nullopt;
-  uint32_t size = manifest.groups()->Get(op->group())->size();
-  return Key{op->group(), true,
-             op->kind() == format::TransferKind::send ? op->shift() : size - op->shift()};
-}
 
 Status Groups::create(const format::Manifest &file, Control &control, Device &device) {
   manifest = &file;
-  std::set<Key> exchanging, sending, receiving;
+  format::Communicators communicators(file);
   uint32_t mine = file.rank_program()->Get(static_cast<uint32_t>(control.rank()));
-  for (uint32_t p = 0; p < file.programs()->size(); ++p)
-    for (const format::Task *task : *file.programs()->Get(p)->tasks())
-      for (const format::Instruction *instruction : *task->instructions())
-        if (std::optional<Key> key = keyOf(file, *instruction)) {
-          groups[*key] = -1;
-          const format::Collective *op = instruction->op_as_Collective();
-          if (op && op->kind() == format::CollectiveKind::all_to_all)
-            exchanging.insert(*key);
-          if (const format::Transfer *transfer = instruction->op_as_Transfer();
-              transfer && p == mine)
-            (transfer->kind() == format::TransferKind::send ? sending : receiving).insert(*key);
-        }
-  auto isBeside = [](const Key &key) { return key.isTransfer || key.streamOrShift != 0; };
-  uint32_t numBeside = 0;
-  for (const auto &[key, number] : groups)
-    numBeside += isBeside(key) ? (key.isTransfer ? 2 : 1) : 0;
-
-  for (auto &[key, number] : groups) {
+  for (const auto &[key, use] : communicators.all()) {
     const format::Group &group = *file.groups()->Get(key.group);
+    format::CommunicatorUse own = communicators.useOf(mine, key);
     GroupSpec spec{.name = group.name()->str(),
                    .ranks = {group.ranks()->data(), group.ranks()->size()},
                    .size = group.size(),
                    .shift = key.isTransfer ? key.streamOrShift : 0,
-                   .exchanges = exchanging.count(key) > 0,
-                   .sends = sending.count(key) > 0,
-                   .receives = receiving.count(key) > 0,
-                   .isBeside = isBeside(key),
-                   .numBeside = numBeside};
-    DTC_RETURN_IF_ERROR(device.createGroup(control, spec, number));
+                   .exchanges = use.exchanges,
+                   .sends = own.sends,
+                   .receives = own.receives,
+                   .mostBlocks = communicators.blocksOf(key),
+                   .numBeside = communicators.numBeside()};
+    DTC_RETURN_IF_ERROR(device.createGroup(control, spec, groups[key]));
   }
   return {};
 }
@@ -56,7 +26,7 @@ Status Groups::create(const format::Manifest &file, Control &control, Device &de
 int Groups::find(const format::Instruction &instruction) const {
   if (!manifest) // no group was made
     return -1;
-  std::optional<Key> key = keyOf(*manifest, instruction);
+  std::optional<format::CommunicatorKey> key = format::communicatorOf(*manifest, instruction);
   return key ? groups.at(*key) : -1;
 }
 

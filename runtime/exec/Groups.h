@@ -3,11 +3,10 @@
 #pragma once
 
 #include "runtime/device/Device.h"
+#include "runtime/format/Communicators.h"
 #include "runtime/monitor/ProgramNotes.h"
 
-#include <compare>
 #include <map>
-#include <optional>
 
 namespace dtc::rt {
 
@@ -26,19 +25,8 @@ public:
   std::vector<NotedGroup> notes() const;
 
 private:
-  // Identifies a group. Transfers over the same distance share one, whatever the streams of both
-  // sides.
-  struct Key {
-    uint32_t group = 0;
-    bool isTransfer = false;
-    uint32_t streamOrShift = 0; // transfers: distance in the list from the sender to the receiver
-    auto operator<=>(const Key &) const = default;
-  };
-  static std::optional<Key> keyOf(const format::Manifest &manifest,
-                                  const format::Instruction &instruction);
-
   const format::Manifest *manifest = nullptr;
-  std::map<Key, int> groups;
+  std::map<format::CommunicatorKey, int> groups;
 };
 
 } // namespace dtc::rt

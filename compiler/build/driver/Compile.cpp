@@ -2,6 +2,7 @@
 #include "compiler/build/driver/Compile.h"
 
 #include "compiler/build/driver/CompileTarget.h"
+#include "compiler/build/driver/FitMemory.h"
 #include "compiler/build/driver/GenerateCode.h"
 #include "compiler/build/emit/Emit.h"
 #include "compiler/decide/plan/ApplyPlan.h"
@@ -17,6 +18,7 @@
 #include "compiler/support/File.h"
 #include "dialects/graph/ModelConfig.h"
 #include "passes/schedule/Passes.h"
+#include "runtime/format/Header.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
@@ -104,7 +106,13 @@ public:
     FailureOr<ProgramCode> code = generateCode(module, programs, *target);
     if (failed(code))
       return failedPhase("generating code");
-    return emit(facts, programs, *code);
+    Result<std::vector<uint8_t>> file = emit(facts, programs, *code);
+    if (!file)
+      return file;
+    const auto &manifest = *format::GetManifest(file->data() + format::headerBytes);
+    if (Status fits = checkFits(plan, manifest); !fits)
+      return fits.error();
+    return file;
   }
 
 private:

@@ -4,6 +4,7 @@
 #include "compiler/build/emit/Communication.h"
 #include "compiler/build/emit/InspectJson.h"
 #include "compiler/build/emit/InspectParts.h"
+#include "runtime/format/Communicators.h"
 #include "runtime/format/Counted.h"
 #include "runtime/format/Operands.h"
 #include "runtime/format/Printable.h"
@@ -135,13 +136,17 @@ void printGroups(const format::Manifest &manifest, llvm::raw_ostream &out) {
   }
 }
 
-void printProgram(const format::Manifest &manifest, const format::Program &program,
-                  llvm::raw_ostream &out) {
+void printProgram(const format::Manifest &manifest, uint32_t index,
+                  const format::Communicators &communicators, llvm::raw_ostream &out) {
+  const format::Program &program = *manifest.programs()->Get(index);
   printInputs(program, out);
   out << formatv("arena        {0} bytes, {1} buffers\n", program.arena_bytes(),
                  program.buffers()->size());
   if (program.host_bytes() > 0)
     out << formatv("host arena   {0} bytes\n", program.host_bytes());
+  if (size_t made = communicators.of(index).size(); made > 0 && format::isForGpu(manifest))
+    out << formatv("communicators {0} of NCCL, some {1} bytes beside the arena\n", made,
+                   communicators.bytesOf(index));
   auto bytes = bytesByKind(program);
   for (size_t kind = 0; kind < bytes.size(); ++kind)
     if (bytes[kind] > 0)
@@ -237,9 +242,10 @@ Status inspectExecutable(std::span<const uint8_t> file, const std::string &name,
   }
   printSummary(*manifest, file, out);
   printGroups(*manifest, out);
+  format::Communicators communicators(*manifest);
   for (uint32_t i = 0; i < manifest->programs()->size(); ++i) {
     printClass(*manifest, i, out);
-    printProgram(*manifest, *manifest->programs()->Get(i), out);
+    printProgram(*manifest, i, communicators, out);
   }
   if (options.rank)
     printRank(*manifest, *options.rank, out);

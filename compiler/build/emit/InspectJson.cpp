@@ -4,6 +4,7 @@
 #include "compiler/build/emit/Communication.h"
 #include "compiler/build/emit/InspectParts.h"
 
+#include "runtime/format/Communicators.h"
 #include "runtime/format/Operands.h"
 #include "runtime/format/Target.h"
 
@@ -120,12 +121,19 @@ void groups(OStream &json, const format::Manifest &manifest) {
 }
 
 void programs(OStream &json, const format::Manifest &manifest) {
+  format::Communicators communicators(manifest);
+  uint32_t index = 0;
   json.attributeArray("programs", [&] {
     for (const format::Program *program : *manifest.programs())
       json.object([&] {
         json.attribute("name", textOf(program->name()));
         json.attribute("arena_bytes", static_cast<int64_t>(program->arena_bytes()));
         json.attribute("host_bytes", static_cast<int64_t>(program->host_bytes()));
+        if (format::isForGpu(manifest)) {
+          json.attribute("communicators", static_cast<int64_t>(communicators.of(index).size()));
+          json.attribute("communicator_bytes", static_cast<int64_t>(communicators.bytesOf(index)));
+        }
+        ++index;
         json.attribute("streams", program->num_streams());
         json.attribute("events", program->num_events());
         json.attribute("buffers", static_cast<int64_t>(program->buffers()->size()));

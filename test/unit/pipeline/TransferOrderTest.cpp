@@ -1,7 +1,7 @@
 // Tests where transfers are enqueued: plays the orders of all stages under the rules by which NCCL
 // launches operations.
-#include "compiler/search/pipeline/BuildSchedule.h"
 #include "compiler/search/pipeline/TransferOrder.h"
+#include "compiler/search/pipeline/BuildSchedule.h"
 #include "test/unit/pipeline/PipelineTestSupport.h"
 
 #include <gtest/gtest.h>
@@ -168,8 +168,7 @@ TEST(TransferOrder, Example) {
   PipelineProblem problem =
       equalProblem(ScheduleKind::OneForwardOneBackward, 2, 1, 2, {1, 1, 1, 0.1, 0.1, 1, 0});
   std::vector<Steps> orders = orderTransfers(*buildSchedule(problem), problem);
-  EXPECT_EQ(text(orders[0]),
-            "F0, send F0, F1, send F1, receive B0, B0, receive B1, B1");
+  EXPECT_EQ(text(orders[0]), "F0, send F0, F1, send F1, receive B0, B0, receive B1, B1");
   EXPECT_EQ(text(orders[1]), "receive F0, F0, receive F1, B0, send B0, F1, B1, send B1");
 }
 
