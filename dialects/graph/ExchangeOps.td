@@ -9,12 +9,13 @@ class Graph_ExchangeFamilyOp<string mnemonic, list<Trait> traits = []>
 }
 
 def Graph_ExchangeOp : Graph_ExchangeFamilyOp<"exchange", [Graph_Gradient, AllTypesMatch<["x", "result"]>]> {
-  let summary = "A tensor whose split by ranks of experts moves from one dim to another";
+  let summary = "A tensor whose split by ranks of experts or of sequences moves from one dim to another";
   let description = [{
     Returns `x`. Ranks of an axis of role `expert` have different samples before the experts of a layer, different
-    experts within, and different samples again behind. They split dim `from` of `x` where it is made, and dim `to` of
-    the result: `dtc-partition` replaces this op by the one all-to-all that it takes. Along other axes the result is
-    placed as `x`, partial sums too. The gradient moves back.
+    experts within, and different samples again behind; those of role `context` have parts of the sequence, of the
+    heads, and of the sequence again. They split dim `from` of `x` where it is made, and dim `to` of the result:
+    `dtc-partition` replaces this op by the one all-to-all that it takes. Along other axes the result is placed as `x`,
+    partial sums too. The gradient moves back.
 
     Constraints:
     - (C1) `from` and `to` are different dims of `x`.

@@ -246,10 +246,11 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
     in the short form only: a learned score of each head that takes part in the softmax and has no value (GPT-OSS).
     With z for it, weights are those without it times exp(lse) / (exp(lse) + exp(z)) = sigmoid(lse - z).
 
-    On the mesh batch and kv heads split, and query heads follow their kv head, as lengths, bias and slopes do; queries,
-    keys and head_dim are whole. Flops are 2 per batch, head, query, key and head_dim of k and of v, causal or not, as
-    Megatron-LM counts them; `sliding` reduces them by the share of hidden keys. What lengths hide is not known before
-    the program runs, so they reduce nothing.
+    On the mesh batch and kv heads split, and query heads follow their kv head, as lengths, bias and slopes do; keys and
+    head_dim are whole. Context parallelism may split queries, too: `dtc-partition` makes two attentions of one that is
+    causal, and refuses others whose scores depend on positions. Flops are 2 per batch, head, query, key and head_dim of
+    k and of v, causal or not, as Megatron-LM counts them; `sliding` reduces them by the share of hidden keys. What
+    lengths hide is not known before the program runs, so they reduce nothing.
 
     Constraints:
     - (C1) `q` and `k` have 4 dims.

@@ -116,12 +116,12 @@ OpRule RotaryOp::getRule() {
 namespace {
 
 // The loops of attention: batch, kv head, group (query heads per kv head), query, key, head dim.
-// Ranks with the same kv heads may divide the group; dk and dv are then partial sums, and dbias is
-// one over what shares its bias. A head dim of values that is another one has no loop: it moves
-// with none.
+// Ranks with the same kv heads may divide the group, or queries; dk and dv are then partial sums,
+// and dbias is one over what shares its bias. A head dim of values that is another one has no loop:
+// it moves with none.
 struct AttentionLoops {
   template <typename OpTy>
-  AttentionLoops(RuleBuilder &builder, OpTy op, bool hasBiasGradient, LoopKind groupKind) {
+  AttentionLoops(RuleBuilder &builder, OpTy op, bool hasBiasGradient, LoopKind queriesKind) {
     RankedTensorType qType = tensorType(op.getQ()), kType = tensorType(op.getK()),
                      vType = tensorType(op.getV());
     auto kindOf = [&](unsigned biasDim, LoopKind otherwise) {
@@ -131,8 +131,8 @@ struct AttentionLoops {
     DimLoops b = builder.loop(qType.getDimSize(0), kindOf(0, LoopKind::Parallel));
     DimLoops h = builder.loop(kType.getDimSize(2), kindOf(1, LoopKind::Parallel));
     DimLoops g =
-        builder.loop(qType.getDimSize(2) / std::max<int64_t>(1, kType.getDimSize(2)), groupKind);
-    DimLoops t = builder.loop(qType.getDimSize(1), LoopKind::Whole);
+        builder.loop(qType.getDimSize(2) / std::max<int64_t>(1, kType.getDimSize(2)), queriesKind);
+    DimLoops t = builder.loop(qType.getDimSize(1), queriesKind);
     DimLoops s = builder.loop(kType.getDimSize(1), LoopKind::Whole);
     DimLoops d = builder.loop(qType.getDimSize(3), LoopKind::Whole);
     DimLoops valueDim = vType.getDimSize(3) == qType.getDimSize(3) ? d : DimLoops();
@@ -206,11 +206,11 @@ template <typename OpTy> OpRule attentionRule(OpTy op, OpRule rule) {
 
 } // namespace
 
-// s[i, j] = scale q[i] k[j] + bias[i, j], out[i] = sum over j of softmax(s[i])[j] v[j]. Three loops
+// s[i, j] = scale q[i] k[j] + bias[i, j], out[i] = sum over j of softmax(s[i])[j] v[j]. Two loops
 // are whole: keys, whose maximum and sum each row needs (as the rows of a softmax; ring attention
-// would be stages with another merge); queries, because causality compares global indices; and
-// head_dim, the sum of a matrix product within the op. Zero heads give zero results. lse of a
-// padded head is log(keys), but only padded heads read it.
+// would be stages with another merge); and head_dim, the sum of a matrix product within the op.
+// Queries are split by context parallelism alone, for which partitioning takes causal masks apart.
+// Zero heads give zero results. lse of a padded head is log(keys), but only padded heads read it.
 OpRule AttentionOp::getRule() {
   RuleBuilder builder;
   AttentionLoops loops(builder, *this, /*hasBiasGradient=*/false, LoopKind::Parallel);
@@ -228,12 +228,12 @@ OpRule AttentionOp::getRule() {
   return attentionRule(*this, builder.zeroPreserving().take());
 }
 
-// dq, dk and dv have the loops of q, k and v. dk and dv lack the group: query heads of one kv head
-// are summed.
+// dq, dk and dv have the loops of q, k and v. dk and dv lack the queries, and the group: query
+// heads of one kv head are summed.
 OpRule AttentionGradOp::getRule() {
   RuleBuilder builder;
   bool hasBiasGradient = static_cast<bool>(getDbias());
-  AttentionLoops loops(builder, *this, hasBiasGradient, LoopKind::Sum); // dk, dv: over the group
+  AttentionLoops loops(builder, *this, hasBiasGradient, LoopKind::Sum); // dk, dv: over these
   builder.operand(loops.q).operand(loops.k).operand(loops.v);
   builder.operand(loops.out).operand(loops.lse).operand(loops.out);
   if (getDlse())

@@ -9,6 +9,7 @@
 #include "dialects/graph/StateOps.h"
 #include "dialects/graph/Unfinished.h"
 #include "passes/shard/Reshard.h"
+#include "passes/shard/SplitAttention.h"
 #include "passes/shard/StepMesh.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -340,6 +341,45 @@ LogicalResult FunctionPartitioner::checkSamples(Operation &op, const graph::OpRu
             "'op_splits' of the plan ask for it: plan this model again with 'dtc plan'";
 }
 
+constexpr int64_t kTokensDim = 1; // of queries, keys and values
+
+static bool isQueries(const graph::OpRule &rule, int choice) {
+  return rule.kind == graph::OpKind::Attention && choice >= 0 &&
+         rule.productLoops[static_cast<size_t>(choice)] == graph::ProductLoop::M;
+}
+
+static bool splitsQueries(const graph::OpRule &rule, ArrayRef<int> split) {
+  return llvm::any_of(split, [&](int choice) { return isQueries(rule, choice); });
+}
+
+// Fails for attention whose queries no rank can have a part of: where the position of a query
+// counts beyond causality.
+static LogicalResult checkSplitQueries(Operation *op) {
+  auto check = [&](auto attention) {
+    bool isCausal = attention.getCausal();
+    const char *has = !attention.getDropout().isZero()     ? "dropout"
+                      : attention.getSliding()             ? "a sliding window"
+                      : attention.getSlopes()              ? "slopes"
+                      : attention.getPrefix()              ? "a prefix"
+                      : isCausal && attention.getBias()    ? "a causal mask with a bias"
+                      : isCausal && attention.getLengths() ? "a causal mask with lengths"
+                                                           : nullptr;
+    if (has)
+      return LogicalResult(op->emitOpError("has ")
+                           << has
+                           << ", which dtc can't compile with cp_kind=all-gather yet; plan "
+                              "with --fix cp_kind=all-to-all");
+    ArrayRef<int64_t> q = attention.getQ().getType().getShape();
+    if (isCausal && q[kTokensDim] != attention.getK().getType().getShape()[kTokensDim])
+      return LogicalResult(op->emitOpError("is causal with other keys than queries, which dtc "
+                                           "can't compile with cp_kind=all-gather"));
+    return success();
+  };
+  if (auto forward = dyn_cast<graph::AttentionOp>(op))
+    return check(forward);
+  return check(cast<graph::AttentionGradOp>(op));
+}
+
 // True for a transpose that leaves a rank's elements in their order: it moves only dims of size 1.
 static bool isLocalReshape(Operation &op, ArrayRef<Type> types) {
   auto transpose = dyn_cast<graph::TransposeOp>(op);
@@ -367,15 +407,19 @@ LogicalResult FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInt
   FailureOr<OpSplit> split = readSplit(&op, rule, mesh);
   if (failed(split) || failed(checkSums(op, *split)) || failed(checkSamples(op, rule, *split)))
     return failure();
+  if (splitsQueries(rule, *split))
+    if (LogicalResult possible = checkSplitQueries(&op); failed(possible) || rule.isCausal)
+      return failed(possible) ? failure() : rewriteSplitAttention(op, rule, *split);
   // Gives the collectives of the operands the role of experts if the op has a loop over the
   // capacity of experts: these tensors are the inputs or results of experts, whichever op causes
   // the move.
   std::optional<graph::CollectiveRole> role;
-  if (!rule.capacityLoops.empty() || isa<graph::ExchangeOp>(op))
+  bool isOfExperts = isa<graph::ExchangeOp>(op) && mesh.axesOf(AxisRole::Context).empty();
+  if (!rule.capacityLoops.empty() || isOfExperts)
     role = graph::CollectiveRole::Expert;
   SmallVector<Value> operands;
   for (auto [index, operand] : llvm::enumerate(op.getOperands())) {
-    Placement to = operandUnder(rule, index, *split);
+    Placement to = operandOf(&op, rule, index, *split, mesh);
     operands.push_back(localAs(operand, to,
                                role                     ? *role
                                : isOfBatch(operand, to) ? graph::CollectiveRole::Control
@@ -384,7 +428,7 @@ LogicalResult FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInt
   SmallVector<Type> types;
   SmallVector<Placement> placements;
   for (auto [index, result] : llvm::enumerate(op.getResults())) {
-    placements.push_back(resultUnder(rule, index, *split));
+    placements.push_back(resultOf(&op, rule, index, *split, mesh));
     types.push_back(localType(cast<RankedTensorType>(result.getType()), placements.back(), mesh));
   }
   if (isa<graph::FinishOp, graph::ExchangeOp>(op)) {
@@ -406,6 +450,66 @@ LogicalResult FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInt
   return success();
 }
 
+// Causal attention whose queries are split becomes two (SplitAttention). Gradients of keys and
+// values that other ranks own are added up where these are.
+LogicalResult FunctionPartitioner::rewriteSplitAttention(Operation &op, const graph::OpRule &rule,
+                                                         ArrayRef<int> split) {
+  Placement ofQueries = replicated(mesh);
+  for (auto [axis, choice] : llvm::enumerate(split))
+    if (isQueries(rule, choice))
+      ofQueries[axis] = AxisPlacement::shard(0);
+  auto owned = [&](Placement placement) {
+    for (auto [axis, now] : llvm::enumerate(placement))
+      if (ofQueries[axis].isShard())
+        now = AxisPlacement::shard(kTokensDim);
+    return placement;
+  };
+  auto local = [&](unsigned index) {
+    return localAs(op.getOperand(index), operandOf(&op, rule, index, split, mesh));
+  };
+  auto ownOf = [&](unsigned index) {
+    return localAs(op.getOperand(index), owned(operandOf(&op, rule, index, split, mesh)));
+  };
+  constexpr unsigned kQuery = 0, kKey = 1, kValue = 2, kOut = 3, kLse = 4, kDout = 5, kDlse = 6;
+  SplitAttention attention(builder, op.getLoc(),
+                           graph::getDimSplit(ofQueries, mesh.sizes, /*dim=*/0));
+  SplitAttention::Keys keys{local(kKey), local(kValue), ownOf(kKey), ownOf(kValue)};
+  SmallVector<Placement> placements;
+  for (unsigned index = 0; index < op.getNumResults(); ++index)
+    placements.push_back(resultOf(&op, rule, index, split, mesh));
+  auto set = [&](unsigned index, Value value, const Placement &placement) {
+    values[op.getResult(index)] = {value, placement};
+  };
+  if (auto forward = dyn_cast<graph::AttentionOp>(op)) {
+    auto [out, lse] = attention.forward(forward, local(kQuery), keys);
+    set(0, out, placements[0]);
+    set(1, lse, placements[1]);
+    return success();
+  }
+  auto grad = cast<graph::AttentionGradOp>(op);
+  SplitAttention::Gradients made =
+      attention.backward(grad,
+                         {local(kQuery), local(kOut), local(kLse), local(kDout),
+                          grad.getDlse() ? local(kDlse) : Value()},
+                         keys);
+  markUnfinished(made.before, placements);
+  SmallVector<Placement> ofOwn(placements);
+  llvm::transform(placements, ofOwn.begin(), owned);
+  markUnfinished(made.own, ofOwn);
+  set(0, made.dq, placements[0]);
+  for (unsigned index : {kKey, kValue}) {
+    Value rest = moved(builder, {made.before->getResult(index), placements[index]},
+                       cast<RankedTensorType>(op.getResult(index).getType()), ofOwn[index],
+                       graph::CollectiveRole::Activation);
+    Value own = made.own->getResult(index);
+    auto sum = graph::AddOp::create(builder, op.getLoc(), cast<RankedTensorType>(own.getType()),
+                                    own, rest);
+    markUnfinished(sum, ofOwn[index]);
+    set(index, sum, ofOwn[index]);
+  }
+  return success();
+}
+
 // Attaches the windows of an op's loops on this rank, if its result depends on global indices.
 void FunctionPartitioner::attachWindows(Operation &op, Operation &local, const graph::OpRule &rule,
                                         ArrayRef<int> split) {
@@ -415,6 +519,7 @@ void FunctionPartitioner::attachWindows(Operation &op, Operation &local, const g
     for (auto [axis, choice] : llvm::enumerate(split))
       if (choice == static_cast<int>(loop))
         ofLoop[axis] = AxisPlacement::shard(0);
+    orderHeads(&op, mesh, ofLoop);
     graph::DimSplit ofDim = graph::getDimSplit(ofLoop, mesh.sizes, 0);
     if (!ofDim.axes.empty())
       windows.push_back(graph::getWindow(op.getContext(), loop, ofDim, rule.loops[loop].size));

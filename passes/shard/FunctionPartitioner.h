@@ -104,6 +104,8 @@ private:
                                    llvm::ArrayRef<int> split) const;
   bool isOfBatch(mlir::Value value, const Placement &to) const;
   mlir::LogicalResult rewriteByRule(mlir::Operation &op, graph::RuleOpInterface interface);
+  mlir::LogicalResult rewriteSplitAttention(mlir::Operation &op, const graph::OpRule &rule,
+                                            llvm::ArrayRef<int> split);
   void attachWindows(mlir::Operation &op, mlir::Operation &local, const graph::OpRule &rule,
                      llvm::ArrayRef<int> split);
 

@@ -2,6 +2,10 @@
 // tensors.
 #include "passes/shard/OpSplit.h"
 
+#include "dialects/graph/ExchangeOps.h"
+#include "dialects/graph/GradientOps.h"
+#include "dialects/graph/NnOps.h"
+
 using namespace mlir;
 
 namespace dtc {
@@ -153,6 +157,30 @@ Placement resultUnder(const graph::OpRule &rule, size_t result, ArrayRef<int> sp
   Placement placement;
   for (int choice : split)
     placement.push_back(resultUnder(rule, result, choice));
+  return placement;
+}
+
+void orderHeads(Operation *op, const Mesh &mesh, Placement &placement) {
+  if (!isa<graph::ExchangeOp, graph::AttentionOp, graph::AttentionGradOp>(op))
+    return;
+  for (unsigned context : mesh.axesOf(AxisRole::Context))
+    for (unsigned tensor : mesh.axesOf(AxisRole::Tensor))
+      if (mesh.sizes[context] > 1 && mesh.sizes[tensor] > 1 && placement[context].isShard() &&
+          placement[tensor].isShard() && placement[context].dim == placement[tensor].dim)
+        placement[context].level = 1;
+}
+
+Placement operandOf(Operation *op, const graph::OpRule &rule, size_t operand, ArrayRef<int> split,
+                    const Mesh &mesh) {
+  Placement placement = operandUnder(rule, operand, split);
+  orderHeads(op, mesh, placement);
+  return placement;
+}
+
+Placement resultOf(Operation *op, const graph::OpRule &rule, size_t result, ArrayRef<int> split,
+                   const Mesh &mesh) {
+  Placement placement = resultUnder(rule, result, split);
+  orderHeads(op, mesh, placement);
   return placement;
 }
 

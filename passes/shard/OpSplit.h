@@ -56,6 +56,16 @@ Placement operandUnder(const graph::OpRule &rule, size_t operand, llvm::ArrayRef
 // Returns the placement of a result under a split, on all axes.
 Placement resultUnder(const graph::OpRule &rule, size_t result, llvm::ArrayRef<int> split);
 
+// Puts context parallelism inside of tensor parallelism where both split one dim of a tensor of
+// `op` and that dim is one of heads: ranks of tensor parallelism have neighbouring heads, which
+// those of context parallelism share out. Tokens are the other way round, in the order of the mesh.
+void orderHeads(mlir::Operation *op, const Mesh &mesh, Placement &placement);
+// Returns what operandUnder and resultUnder return, with heads in their order.
+Placement operandOf(mlir::Operation *op, const graph::OpRule &rule, size_t operand,
+                    llvm::ArrayRef<int> split, const Mesh &mesh);
+Placement resultOf(mlir::Operation *op, const graph::OpRule &rule, size_t result,
+                   llvm::ArrayRef<int> split, const Mesh &mesh);
+
 // Attributes that partitioning reads: the OpSplit of every op with a rule, and the placements of
 // arguments and results of functions, at the call and at the return.
 using graph::kPlacementAttr;

@@ -90,6 +90,9 @@ def SetMesh : Pass<"dtc-set-mesh", "::mlir::ModuleOp"> {
     // The same where attention has 2 kv heads:
     shard.grid @mesh(shape = 2x2x2) {graph.axis_names = ["dp", "tp.kv", "tp.group"],
                                      graph.axis_roles = ["data", "tensor", "tensor"]}
+    // With dp=2 cp=2 tp=2:
+    shard.grid @mesh(shape = 2x2x2) {graph.axis_names = ["dp", "cp", "tp"],
+                                     graph.axis_roles = ["data", "context", "tensor"]}
     ```
   }];
   let options = [
@@ -97,6 +100,7 @@ def SetMesh : Pass<"dtc-set-mesh", "::mlir::ModuleOp"> {
     Option<"tp", "tp", "int64_t", /*default=*/"1", "Ranks that split weights">,
     Option<"pp", "pp", "int64_t", /*default=*/"1", "Stages of a pipeline">,
     Option<"ep", "ep", "int64_t", /*default=*/"1", "Ranks of dp that have different experts">,
+    Option<"cp", "cp", "int64_t", /*default=*/"1", "Ranks that split sequences">,
     Option<"sequenceParallel", "sp", "bool", /*default=*/"false", "Scatter sums of activations over the sequence">,
     Option<"zero", "zero", "int64_t", /*default=*/"0", "ZeRO stage">,
     Option<"zeroGroup", "zero-group", "int64_t", /*default=*/"0", "Ranks of dp among which ZeRO shards; 0: all">];

@@ -15,9 +15,10 @@ struct SetMesh : impl::SetMeshBase<SetMesh> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (dp < 1 || tp < 1 || pp < 1) {
-      module.emitError("dtc-set-mesh needs dp, tp and pp of 1 or more, not ")
-          << dp.getValue() << ", " << tp.getValue() << " and " << pp.getValue();
+    if (dp < 1 || tp < 1 || pp < 1 || cp < 1) {
+      module.emitError("dtc-set-mesh needs dp, tp, pp and cp of 1 or more, not ")
+          << dp.getValue() << ", " << tp.getValue() << ", " << pp.getValue() << " and "
+          << cp.getValue();
       return signalPassFailure();
     }
     if (zeroGroup < 0 || (zeroGroup > 0 && dp % zeroGroup != 0)) {
@@ -31,7 +32,7 @@ struct SetMesh : impl::SetMeshBase<SetMesh> {
           << ep.getValue();
       return signalPassFailure();
     }
-    writeMesh(module, stepMesh(module, {dp, tp, pp, zeroGroup, ep}));
+    writeMesh(module, stepMesh(module, {dp, tp, pp, zeroGroup, ep, cp}));
     Builder builder(module.getContext());
     module->setAttr(graph::kZeroAttr, builder.getI64IntegerAttr(zero));
     if (sequenceParallel)

@@ -7,6 +7,7 @@
 // - If data parallelism has two axes, its groups hold copies and the ranks of a group hold the
 //   shards.
 // - Where experts are on several ranks, these hold shards of all but the experts, too.
+// - Ranks that share sequences hold shards of everything.
 //
 // Source: Rajbhandari et al. 2019, arXiv:1910.02054, section 5; Zhao et al. 2023, arXiv:2304.11277,
 // section 3.2.
@@ -61,6 +62,7 @@ SmallVector<unsigned, 2> shardAxes(const Mesh &mesh) {
   if (axes.size() > 1)
     axes.erase(axes.begin(), axes.end() - 1);
   llvm::append_range(axes, mesh.axesOf(AxisRole::Expert));
+  llvm::append_range(axes, mesh.axesOf(AxisRole::Context));
   return axes;
 }
 

@@ -5,8 +5,8 @@
 
 namespace dtc {
 
-// Returns the axes over whose ranks ZeRO spreads shards: the innermost one of data parallelism and
-// that of experts, which split one dim together. Empty if they have one rank.
+// Returns the axes over whose ranks ZeRO spreads shards: the innermost one of data parallelism, and
+// those of experts and of context parallelism, which split one dim together.
 llvm::SmallVector<unsigned, 2> shardAxes(const Mesh &mesh);
 
 // Returns the storage placement of a parameter that is used at `inUse` and spread over those axes

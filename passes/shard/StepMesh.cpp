@@ -30,7 +30,7 @@ int64_t partsOfHeads(ModuleOp model, int64_t tp) {
 } // namespace
 
 Mesh stepMesh(ModuleOp model, const MeshSizes &sizes) {
-  auto [dp, tp, pp, zeroGroup, ep] = sizes;
+  auto [dp, tp, pp, zeroGroup, ep, cp] = sizes;
   Mesh mesh;
   auto add = [&](StringRef name, int64_t size, AxisRole role) {
     mesh.names.push_back(name.str());
@@ -47,6 +47,8 @@ Mesh stepMesh(ModuleOp model, const MeshSizes &sizes) {
   }
   if (ep > 1)
     add("ep", ep, AxisRole::Expert);
+  if (cp > 1)
+    add("cp", cp, AxisRole::Context);
   int64_t heads = partsOfHeads(model, tp);
   if (heads > 1 && heads < tp) {
     add("tp.kv", heads, AxisRole::Tensor);

@@ -10,6 +10,7 @@ struct MeshSizes {
   int64_t dp = 1, tp = 1, pp = 1;
   int64_t zeroGroup = 0; // ranks of dp among which ZeRO shards; 0: all
   int64_t ep = 1;        // ranks of dp, neighbours, that have different experts
+  int64_t cp = 1;        // ranks that have different parts of each sequence
 };
 
 // Returns the mesh dp x tp, with pp outside of them if there are stages. If tp does not divide the
@@ -23,6 +24,9 @@ struct MeshSizes {
 //
 // If experts are on several ranks, "dp" has the ranks with the same experts, outside of "ep", which
 // has different ones. Both split the samples. Groups of ZeRO hold all experts.
+//
+// If sequences are on several ranks, "cp" is inside of all of these and outside of tp. Its ranks
+// hold the same parameters, among which ZeRO shards too.
 //
 // Example: 4 kv heads with 4 query heads each on tp = 8: 4 x 2. A rank has one kv head and two of
 // its query heads; two ranks add up the gradients of a kv head.

@@ -38,6 +38,17 @@ std::string pinOfInner(const Decisions &d) {
   return d.contextKind == ContextKind::Both ? std::to_string(d.contextInner) : "";
 }
 
+bool isKindOfPrograms(const Decisions &d) {
+  return d.cp == 1 || d.contextKind == ContextKind::AllToAll ||
+         d.contextKind == ContextKind::AllGather;
+}
+
+// A kind that is not given may be one that programs have.
+void settleKind(Decisions &d, bool isGiven) {
+  if (!isGiven && d.cp > 1)
+    d.contextKind = ContextKind::AllToAll;
+}
+
 constexpr Rule kRulesOfKind[] = {
     {.keys = "cp_kind,cp",
      .holds = [](const Decisions &d) { return d.cp > 1 || d.contextKind == ContextKind::Ring; },
@@ -92,7 +103,6 @@ constexpr Decision kContextRows[] = {
      .plan = {.form = PlanForm::Number, .inMesh = true, .least = 1},
      .pin =
          {.name = "cp", .meaning = "ranks of context parallelism", .low = 1, .high = kMostPinned},
-     .program = {[](const Decisions &d) { return d.cp == 1; }, "--fix cp=1"},
      .mechanism = {"context parallelism", [](const Decisions &d) { return d.cp > 1 ? 5 : 0; }},
      .stackRules = kStacksOfRanks},
     {.key = "cp_kind",
@@ -106,7 +116,9 @@ constexpr Decision kContextRows[] = {
                         "(all-to-all in groups, a ring over the groups), or all-gathered keys",
              .words = "ring, all-to-all, both or all-gather",
              .readWord = readPinnedKind,
-             .write = pinOfKind},
+             .write = pinOfKind,
+             .settle = settleKind},
+     .program = {isKindOfPrograms, "--fix cp_kind=all-to-all or all-gather"},
      .rules = kRulesOfKind,
      .stackRules = kStacksOfKind,
      .leftOut = kOfKind},

@@ -79,6 +79,7 @@ constexpr Decision kExpertsRows[] = {
              .meaning = "ranks of expert parallelism, inside dp and cp, and tp with etp=1",
              .low = 1,
              .high = kMostPinned},
+     .program = {[](const Decisions &d) { return d.ep == 1 || d.cp == 1; }, "--fix cp=1"},
      .mechanism = {"expert parallelism", [](const Decisions &d) { return d.ep > 1 ? 4 : 0; }},
      .rules = kRulesOfRanks,
      .stackRules = kStacksOfExperts},

@@ -3,6 +3,10 @@
 
 #include "compiler/decide/plan/ApplyLayers.h"
 #include "compiler/decide/plan/PlacementText.h"
+#include "dialects/graph/MoeOps.h"
+#include "dialects/graph/RouteOps.h"
+#include "dialects/graph/StateOps.h"
+#include "passes/graph/ExchangeHeads.h"
 #include "passes/graph/ExchangeRows.h"
 #include "passes/shard/Partition.h"
 #include "passes/shard/StatePlacement.h"
@@ -95,8 +99,25 @@ static int64_t expertRanks(const Decisions &d) {
 }
 
 Mesh stageMesh(ModuleOp module, const Decisions &d) {
-  return stepMesh(module,
-                  {.dp = d.dp, .tp = d.tp, .zeroGroup = d.zeroRanks(), .ep = expertRanks(d)});
+  return stepMesh(
+      module,
+      {.dp = d.dp, .tp = d.tp, .zeroGroup = d.zeroRanks(), .ep = expertRanks(d), .cp = d.cp});
+}
+
+// Prepares attention for sequences on several ranks.
+static LogicalResult splitSequences(ModuleOp module, const Decisions &d) {
+  WalkResult walk = module.walk([](Operation *op) {
+    if (!isa<graph::RouteTokensOp, graph::MoeRouterOp, graph::BatchNormaliseOp>(op))
+      return WalkResult::advance();
+    op->emitError("the model has ")
+        << op->getName() << ", which dtc can't compile with cp yet; plan with --fix cp=1";
+    return WalkResult::interrupt();
+  });
+  if (walk.wasInterrupted())
+    return failure();
+  if (d.contextKind == ContextKind::AllToAll)
+    return exchangeHeads(module, d.cp * d.tp);
+  return success();
 }
 
 LogicalResult applyPlan(ModuleOp module, const Plan &plan) {
@@ -105,7 +126,9 @@ LogicalResult applyPlan(ModuleOp module, const Plan &plan) {
   const Decisions &d = plan.decisions;
   if (d.ep > 1 && failed(exchangeRows(module, d.ep)))
     return failure();
-  Mesh mesh = stepMesh(module, {d.dp, d.tp, d.pp, d.zeroRanks(), expertRanks(d)});
+  if (d.cp > 1 && failed(splitSequences(module, d)))
+    return failure();
+  Mesh mesh = stepMesh(module, {d.dp, d.tp, d.pp, d.zeroRanks(), expertRanks(d), d.cp});
   writeMesh(module, mesh);
   Builder builder(module.getContext());
   module->setAttr(graph::kZeroAttr, builder.getI64IntegerAttr(plan.decisions.zero));

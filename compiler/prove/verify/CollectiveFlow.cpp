@@ -35,7 +35,7 @@ public:
     if (reducesValues(op))
       reduce(value);
     if (op.kind() == Kind::all_gather)
-      gatherExchanged(value);
+      gatherSamples(value);
     if (op.kind() == Kind::all_reduce || op.kind() == Kind::all_gather)
       value.equalise(joined);
     else
@@ -58,15 +58,21 @@ private:
     return value;
   }
 
-  // Results of exchanged samples, gathered from all ranks, need no sum along their axes.
-  void gatherExchanged(Value &value) const {
+  // Results of exchanged samples, gathered from all ranks, need no sum along their axes; nor does
+  // what is gathered of all parts of sequences, since all ranks have all of it then.
+  void gatherSamples(Value &value) const {
     AxisSet met = axesWithout(value.exchanged & joined, value.samples);
+    AxisSet whole = value.samples & joined & state.initial.contextAxes();
     value.exchanged = axesWithout(value.exchanged, met);
-    value.reduced |= met;
+    value.samples = axesWithout(value.samples, whole);
+    value.reduced |= met | whole;
   }
 
   void reduce(Value &value) const {
     value.finishSum(joined);
+    // Gradients of keys that are added up where their tokens are: each rank has its own ones again.
+    if (op.kind() == Kind::reduce_scatter && op.role() == format::CollectiveRole::activation)
+      value.samples |= spread & state.initial.contextAxes();
     // Statistics of a batch, which state is made of, are reduced as gradients are.
     if (op.role() == format::CollectiveRole::gradient ||
         op.role() == format::CollectiveRole::control)

@@ -20,7 +20,7 @@ std::optional<Fault> checkGroup(const ProgramState &state, const format::Collect
                                         state.namesOf(cut), " in one list and some in another"));
   if (op.role() == format::CollectiveRole::gradient && op.reduce() != format::ReduceKind::sum)
     return state.at.fail("values", "reduces gradients by max, wanted their sum");
-  AxisSet mixed = spread & state.initial.batchAxes();
+  AxisSet mixed = axesWithout(spread & state.initial.batchAxes(), state.initial.contextAxes());
   if (op.role() == format::CollectiveRole::activation && mixed)
     return state.at.fail("values", text("mixes activations along ", state.namesOf(mixed),
                                         ", where ranks have samples of their own"));
@@ -89,10 +89,15 @@ std::optional<Fault> checkSummed(const ProgramState &state, const format::Collec
 } // namespace
 
 AxisSet exchangedBy(const ProgramState &state, const format::Collective &op) {
-  if (op.role() != format::CollectiveRole::expert ||
-      op.kind() != format::CollectiveKind::all_to_all)
+  if (op.kind() != format::CollectiveKind::all_to_all)
     return 0;
-  return state.groups.spread(op.group(), state.steps.index) & state.initial.batchAxes();
+  AxisSet context = state.initial.contextAxes();
+  AxisSet spread = state.groups.spread(op.group(), state.steps.index);
+  if (op.role() == format::CollectiveRole::activation)
+    return spread & context;
+  return op.role() == format::CollectiveRole::expert
+             ? axesWithout(spread & state.initial.batchAxes(), context)
+             : 0;
 }
 
 bool reducesValues(const format::Collective &op) {

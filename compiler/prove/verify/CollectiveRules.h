@@ -8,7 +8,7 @@
 namespace dtc {
 
 // Returns the axes along which a collective exchanges rows of samples for those of experts, or
-// back; none for others.
+// parts of sequences for heads, or back; none for others.
 AxisSet exchangedBy(const ProgramState &state, const format::Collective &op);
 // Returns true if a collective combines values of ranks, by their sum or maximum.
 bool reducesValues(const format::Collective &op);

@@ -5,6 +5,8 @@
 namespace dtc {
 namespace {
 
+constexpr uint32_t kSamples = 1; // the dim of inputs that has samples
+
 // Returns the names of the parameters and state of all programs but one.
 std::set<std::string> persistentElsewhere(const format::Manifest &manifest, uint32_t program) {
   std::set<std::string> names;
@@ -19,13 +21,13 @@ std::set<std::string> persistentElsewhere(const format::Manifest &manifest, uint
   return names;
 }
 
-// Returns the axes that split the samples of an input, in any program.
-AxisSet batchAxesOf(const format::Manifest &manifest) {
+// Returns the axes that split a dim of an input from `first` to `last`, in any program.
+AxisSet axesOfInputs(const format::Manifest &manifest, uint32_t first, uint32_t last) {
   AxisSet axes = 0;
   for (const format::Program *program : *manifest.programs())
     for (const format::Input *input : *program->inputs())
       for (uint32_t i = 0; i < format::sizeOf(input->shards()); ++i)
-        if (input->shards()->Get(i)->dim() == 1)
+        if (uint32_t dim = input->shards()->Get(i)->dim(); dim >= first && dim <= last)
           axes |= static_cast<AxisSet>(1u << input->shards()->Get(i)->axis());
   return axes;
 }
@@ -34,7 +36,8 @@ AxisSet batchAxesOf(const format::Manifest &manifest) {
 
 InitialTensors::InitialTensors(const Steps &steps, const GroupAxes &groups)
     : steps(steps), varying(groups.varying(steps.index)),
-      batch(batchAxesOf(steps.manifest) & varying) {
+      batch(axesOfInputs(steps.manifest, kSamples, UINT32_MAX) & varying),
+      context(axesWithout(batch, axesOfInputs(steps.manifest, kSamples, kSamples))) {
   addPersistent();
   for (const format::Input *input : *steps.program.inputs()) {
     InitialTensor tensor{input->buffer(), input->name()->str(), shardsOf(input->shards())};

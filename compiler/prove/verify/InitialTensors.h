@@ -27,8 +27,10 @@ public:
 
   // Returns all tensors. Where the memory of two overlaps, the later one is there.
   const std::vector<InitialTensor> &all() const { return tensors; }
-  // Returns the axes that split samples, in any program.
+  // Returns the axes that split samples or parts of them, in any program.
   AxisSet batchAxes() const { return batch; }
+  // Returns those of them that split no sample from another, but the parts of each.
+  AxisSet contextAxes() const { return context; }
   // Returns the axes that split the dims of a tensor.
   AxisSet
   shardsOf(const flatbuffers::Vector<flatbuffers::Offset<format::ShardedDim>> *shards) const;
@@ -41,7 +43,7 @@ private:
 
   const Steps &steps;
   AxisSet varying; // axes on which ranks of the program differ
-  AxisSet batch = 0;
+  AxisSet batch = 0, context = 0;
   std::vector<InitialTensor> tensors;
 };
 

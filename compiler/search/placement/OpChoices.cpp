@@ -59,6 +59,20 @@ int OpChoices::follow(unsigned axis, Operation *op, const graph::OpRule &rule,
                         [&](Value operand) { return placementOn(operand, axis); });
 }
 
+// Sums over parts of a sequence are finished as parts of it: gradients of keys and values.
+int OpChoices::followSequence(unsigned axis, Operation *op, const graph::OpRule &rule,
+                              PlacementOn placementOn) const {
+  int choice = follow(axis, op, rule, placementOn);
+  SmallVector<uint8_t, 8> bits = roles.ofLoops(op, rule);
+  bool hasSamples = llvm::any_of(bits, [](uint8_t loop) { return (loop & ScalesWithBatch) != 0; });
+  if (choice >= 0 || !hasSamples)
+    return choice;
+  for (auto [loop, role] : llvm::enumerate(bits))
+    if (role == ScalesWithSequence && canSplitLoop(rule, static_cast<int>(loop), mesh.sizes[axis]))
+      return static_cast<int>(loop);
+  return choice;
+}
+
 std::vector<OpSplit> OpChoices::choicesOn(ArrayRef<unsigned> axes, Operation *op,
                                           const graph::OpRule &rule,
                                           PlacementOn placementOn) const {
@@ -75,10 +89,15 @@ std::vector<OpSplit> OpChoices::choicesOn(ArrayRef<unsigned> axes, Operation *op
     add(split::kNone);
     return splits;
   }
-  bool isExpert = mesh.roles[axes.front()] == AxisRole::Expert;
+  bool isExpert = mesh.roles[axes.front()] == AxisRole::Expert,
+       isContext = mesh.roles[axes.front()] == AxisRole::Context;
   auto exchange = dyn_cast<graph::ExchangeOp>(op);
-  if (ranks > 1 && isExpert && exchange) {
+  if (ranks > 1 && (isExpert || isContext) && exchange) {
     add(static_cast<int>(exchange.getTo())); // its loops are the dims
+    return splits;
+  }
+  if (ranks > 1 && isContext) {
+    add(followSequence(axes.front(), op, rule, placementOn));
     return splits;
   }
   if (ranks == 1 || isExpert || mesh.roles[axes.front()] == AxisRole::Data) {
@@ -127,6 +146,11 @@ bool OpChoices::isFolded(ArrayRef<unsigned> axes, Operation *op, const graph::Op
          llvm::any_of(bits, [](uint8_t each) { return (each & ScalesWithExperts) != 0; });
 }
 
+// Queries of attention are context parallelism's to split.
+static bool isOfQueries(const graph::OpRule &rule, unsigned loop) {
+  return rule.kind == graph::OpKind::Attention && rule.productLoops[loop] == graph::ProductLoop::M;
+}
+
 // Loops that are the axes' to split.
 SmallVector<unsigned, 8> OpChoices::loopsOn(ArrayRef<unsigned> axes, Operation *op,
                                             const graph::OpRule &rule) const {
@@ -136,8 +160,8 @@ SmallVector<unsigned, 8> OpChoices::loopsOn(ArrayRef<unsigned> axes, Operation *
   for (unsigned loop = 0; loop < rule.loops.size(); ++loop) {
     // A loop over a sequence whose tokens went through experts has the bit of samples, too.
     bool isOfExperts = bits[loop] & (ScalesWithExperts | ScalesWithCapacity);
-    bool isTheirs =
-        bits[loop] != ScalesWithBatch && !isOfExperts && !roles.isMerged(op, rule, loop);
+    bool isTheirs = bits[loop] != ScalesWithBatch && !isOfExperts &&
+                    !roles.isMerged(op, rule, loop) && !isOfQueries(rule, loop);
     if (isFolded)
       isTheirs = isOfTokens(bits[loop]);
     bool isRuled = !isFolded && llvm::equal(axes, tensorAxes);
@@ -227,7 +251,10 @@ FailureOr<std::vector<OpSplit>> OpChoices::of(Operation *op, const graph::OpRule
       for (const OpSplit &choice : choices) {
         auto isTaken = [&](unsigned axis) {
           return mesh.roles[axis] != AxisRole::Expert && choice[axis] >= 0 &&
-                 llvm::is_contained(split, choice[axis]);
+                 llvm::any_of(llvm::enumerate(split), [&](auto taken) {
+                   return mesh.roles[taken.index()] != AxisRole::Context &&
+                          taken.value() == choice[axis];
+                 });
         };
         if (!isTold() && llvm::any_of(axes, isTaken))
           continue;

@@ -16,7 +16,8 @@ namespace dtc {
 //
 // The data axis has no choice: what is split over samples stays so, and sums over samples stay
 // unfinished as long as they can. Neither has that of experts: there exchanges say what is split,
-// and other ops are split as what they read.
+// and other ops are split as what they read. So are ops on the axis of context parallelism, and
+// along the sequence where what they read is not split.
 class OpChoices {
 public:
   // Returns the placement of a tensor along an axis on which it has only one.
@@ -40,6 +41,8 @@ private:
                                  const graph::OpRule &rule, PlacementOn placementOn) const;
   int follow(unsigned axis, mlir::Operation *op, const graph::OpRule &rule,
              PlacementOn placementOn) const;
+  int followSequence(unsigned axis, mlir::Operation *op, const graph::OpRule &rule,
+                     PlacementOn placementOn) const;
   bool isFolded(llvm::ArrayRef<unsigned> axes, mlir::Operation *op,
                 const graph::OpRule &rule) const;
   llvm::SmallVector<unsigned, 8> loopsOn(llvm::ArrayRef<unsigned> axes, mlir::Operation *op,

@@ -53,7 +53,8 @@ std::vector<Placement> ParameterChoices::possible(unsigned weightClass) const {
       }
   };
   for (ArrayRef<unsigned> axes : axesTogether(mesh))
-    if (ranksOf(axes, mesh) > 1 && mesh.roles[axes.front()] != AxisRole::Data)
+    if (AxisRole role = mesh.roles[axes.front()];
+        ranksOf(axes, mesh) > 1 && role != AxisRole::Data && role != AxisRole::Context)
       for (const Placement &placement : std::vector<Placement>(placements))
         splitOver(axes, placement);
   if (tensorAxes.size() < 2)

@@ -122,8 +122,7 @@ private:
 // Returns true if an axis along which ops may be split in several ways has more than one rank.
 bool hasChoice(const Mesh &mesh) {
   for (auto [role, size] : llvm::zip(mesh.roles, mesh.sizes))
-    if (role != AxisRole::Data && role != AxisRole::Expert && role != AxisRole::Pipeline &&
-        size > 1)
+    if (role == AxisRole::Tensor && size > 1)
       return true;
   return false;
 }

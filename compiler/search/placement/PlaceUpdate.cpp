@@ -23,7 +23,11 @@ public:
       return failure();
     placeBody(update);
     setResults(update, std::vector<Placement>(update.getNumResults(), replicated(mesh)));
-    if (auto prepare = step.lookupSymbol<graph::FuncOp>(graph::kPrepareFunction))
+    auto prepare = step.lookupSymbol<graph::FuncOp>(graph::kPrepareFunction);
+    if (prepare && !mesh.axesOf(AxisRole::Context).empty())
+      return prepare.emitError("divides a part of the loss by a sum over the whole step, which dtc "
+                               "can't compile with cp yet; plan with --fix cp=1");
+    if (prepare)
       placePrepare(prepare);
     return success();
   }

@@ -25,9 +25,10 @@ Placement finished(Placement placement) {
 PlacementNetwork::PlacementNetwork(const PlacementProblem &problem)
     : module(problem.step), mesh(problem.mesh), sequenceParallel(problem.sequenceParallel),
       told(problem.told), costs(problem.costs), microBatches(problem.prices.microBatches),
-      dataAxes(axesOfSamples(mesh)), tensorAxes(mesh.axesOf(AxisRole::Tensor)),
-      roles(module, graph::kMicrobatchFunction), weights(module), heads(module, mesh, weights),
-      textbook(problem, roles, weights), opChoices(problem, roles, heads, textbook),
+      dataAxes(axesOfSamples(mesh)), contextAxes(mesh.axesOf(AxisRole::Context)),
+      tensorAxes(mesh.axesOf(AxisRole::Tensor)), roles(module, graph::kMicrobatchFunction),
+      weights(module), heads(module, mesh, weights), textbook(problem, roles, weights),
+      opChoices(problem, roles, heads, textbook),
       parameterChoices(problem, weights, heads, textbook), network(problem) {}
 
 LogicalResult PlacementNetwork::build() {
@@ -59,6 +60,8 @@ LogicalResult PlacementNetwork::placeInputs(graph::FuncOp microbatch) {
                << type.getDimSize(0) << " samples, which dp = " << parts << " does not divide";
       splitSamples(placement, 0);
     }
+    if (failed(splitSequence(microbatch, argument, placement)))
+      return failure();
     list.push_back(places[argument] = {-1, {placement}});
   }
   return success();
@@ -214,6 +217,24 @@ void PlacementNetwork::splitSamples(Placement &placement, int64_t dim) const {
       placement[axis] = AxisPlacement::shard(dim);
 }
 
+// Ranks of context parallelism have parts of the sequence of an input that has one.
+LogicalResult PlacementNetwork::splitSequence(graph::FuncOp microbatch, BlockArgument argument,
+                                              Placement &placement) const {
+  auto type = cast<RankedTensorType>(argument.getType());
+  for (auto [dim, bits] : llvm::enumerate(roles.of(argument))) {
+    int64_t parts = ranksOf(contextAxes, mesh), size = type.getDimSize(static_cast<int64_t>(dim));
+    if (bits != ScalesWithSequence || parts == 1)
+      continue;
+    if (size % parts != 0)
+      return microbatch.emitOpError("has sequences of ")
+             << size << " tokens, which cp = " << parts << " does not divide";
+    for (unsigned axis : contextAxes)
+      placement[axis] = AxisPlacement::shard(static_cast<int64_t>(dim));
+    break;
+  }
+  return success();
+}
+
 Placement PlacementNetwork::boundaryOf(Value value) const {
   Placement placement = replicated(mesh);
   ArrayRef<uint8_t> dims = roles.of(value);
@@ -227,6 +248,9 @@ Placement PlacementNetwork::boundaryOf(Value value) const {
   splitSamples(placement, samples);
   int64_t sequence = dimOf([](uint8_t bits) { return bits == ScalesWithSequence; });
   int64_t channels = dimOf([](uint8_t bits) { return bits == DimRoles::kChannels; });
+  for (unsigned axis : contextAxes)
+    if (sequence < numDims)
+      placement[axis] = AxisPlacement::shard(sequence);
   if (sequenceParallel && sequence < numDims && channels < numDims)
     for (unsigned axis : tensorAxes)
       placement[axis] = AxisPlacement::shard(sequence);
@@ -281,13 +305,13 @@ LogicalResult PlacementNetwork::addOp(Operation *op, graph::RuleOpInterface inte
   for (auto [index, result] : llvm::enumerate(op->getResults())) {
     Place place{node, {}};
     for (const OpSplit &split : splits)
-      place.placements.push_back(resultUnder(rule, index, split));
+      place.placements.push_back(resultOf(op, rule, index, split, mesh));
     places[result] = std::move(place);
   }
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
     Place need{node, {}};
     for (const OpSplit &split : splits)
-      need.placements.push_back(operandUnder(rule, index, split));
+      need.placements.push_back(operandOf(op, rule, index, split, mesh));
     use(uses, operand, std::move(need));
   }
   ops[op] = {node, std::move(splits)};

@@ -60,6 +60,8 @@ private:
   bool isActivation(mlir::Value value) const;
   // Data parallelism's part of a tensor whose dim `dim` are samples.
   void splitSamples(Placement &placement, int64_t dim) const;
+  mlir::LogicalResult splitSequence(graph::FuncOp microbatch, mlir::BlockArgument argument,
+                                    Placement &placement) const;
   Placement boundaryOf(mlir::Value value) const;
   llvm::FailureOr<Place> placeClass(unsigned weightClass);
   Place placeOfWeight(mlir::Value value);
@@ -81,7 +83,7 @@ private:
   const OpSplits *told;
   const PlacementCosts *costs;
   double microBatches;
-  llvm::SmallVector<unsigned, 2> dataAxes;
+  llvm::SmallVector<unsigned, 2> dataAxes, contextAxes;
   llvm::SmallVector<unsigned, 2> tensorAxes; // outermost first
   DimRoles roles;
   WeightClasses weights;

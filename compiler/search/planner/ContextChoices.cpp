@@ -4,6 +4,7 @@
 #include "compiler/decide/decisions/Words.h"
 #include "compiler/search/planner/Divisors.h"
 #include "compiler/search/planner/MeshRules.h"
+#include "passes/graph/ExchangeHeads.h"
 
 #include <algorithm>
 
@@ -18,6 +19,14 @@ static bool mayHave(ContextKind kind, const SpaceLimits &limits, const Pins &pin
     return false;
   return !limits.space || (limits.space->contextKinds >> static_cast<int>(kind) & 1 &&
                            (!hasRing(kind) || !limits.slides || limits.space->slidesInRings));
+}
+
+// Returns true if programs repeat kv heads for the ranks of an all-to-all (passes/graph's
+// exchangeHeads), which the software of other plans does not, nor do plans say how tensor
+// parallelism splits copies.
+static bool repeatsHeads(const Decisions &d, const SpaceLimits &limits) {
+  return limits.executable && d.tp == 1 &&
+         copiesOfHeads(limits.heads, limits.kvHeads, d.headRanks()) > 0;
 }
 
 Decisions withoutContextChoice(Decisions d) {
@@ -39,7 +48,7 @@ std::vector<Decisions> contextChoices(Decisions mesh, const SpaceLimits &limits,
     mesh.contextKind = kind;
     mesh.contextInner = inner;
     int64_t ranks = mesh.headRanks();
-    bool isThere = ranks == 1 || (heads > 0 && heads % ranks == 0);
+    bool isThere = ranks == 1 || (heads > 0 && heads % ranks == 0) || repeatsHeads(mesh, limits);
     if (isThere && mayHave(kind, limits, pins) && permits(pins[&D::contextInner], inner))
       choices.push_back(mesh);
   };

@@ -90,6 +90,11 @@ public:
                            "of experts, which is of all layers together, on one stage alone",
                        "use pp=1, or put \"moe_router_load_balancing_type\": \"seq_aux_loss\" in "
                        "the config");
+    if (limits.executable && cp > 1 && limits.experts > 1)
+      return UserError("--fix cp=" + number(cp) +
+                           " cuts the sequences of a model with experts, which dtc can't compile "
+                           "yet",
+                       "use cp=1, or plan without --executable to see what others cost");
     bool cutsSequences = cp > 1 || (pins[&D::sequenceParallel] && *pins[&D::sequenceParallel] == 1);
     if (cutsSequences && limits.sequence == 0)
       return UserError(

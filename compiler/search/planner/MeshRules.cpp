@@ -46,6 +46,10 @@ bool fitsSequence(int64_t cp, const SpaceLimits &limits, const Pins &pins) {
                      (pins[&D::cp] || limits.sequence / cp >= kLeastTokensOfContext));
 }
 
+bool mayCompile(int64_t cp, const SpaceLimits &limits, const Pins &pins) {
+  return cp == 1 || !limits.executable || (pins[&D::cp] && limits.experts <= 1);
+}
+
 bool mayRunAll(const Decisions &d, const SpaceLimits &limits) {
   int64_t ofStage = llvm::divideCeilSigned(limits.layers, d.pp) * limits.instructionsOfLayer;
   return ofStage == 0 || d.numMicroBatches <= static_cast<int64_t>(format::maxExecuted) / ofStage;

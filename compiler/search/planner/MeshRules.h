@@ -37,6 +37,9 @@ int64_t leastChunksOf(int64_t stages, const Pins &pins);
 
 // Returns true if `cp` ranks may share a sequence.
 bool fitsSequence(int64_t cp, const SpaceLimits &limits, const Pins &pins);
+// Returns true if 'dtc compile' may be asked for so many ranks of context parallelism, if the plan
+// is for it: where a pin says so, and of models without experts.
+bool mayCompile(int64_t cp, const SpaceLimits &limits, const Pins &pins);
 
 // Returns true if an executable may run all micro-batches through the layers of the largest stage.
 bool mayRunAll(const Decisions &decisions, const SpaceLimits &limits);

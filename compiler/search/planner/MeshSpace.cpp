@@ -46,7 +46,7 @@ private:
     bool useful = stages <= mostChunks(limits);
     if (!permits(pins[&D::tp], tp) || !permits(pins[&D::pp], pp) || !permits(pins[&D::cp], cp) ||
         !permits(pins[&D::dp], dp) || !useful || !fitsSequence(cp, limits, pins) ||
-        limits.globalBatch % dp != 0)
+        !mayCompile(cp, limits, pins) || limits.globalBatch % dp != 0)
       return;
     Decisions d;
     d.tp = tp;
@@ -66,7 +66,7 @@ private:
       bool isOffered = ep == 1 || !limits.executable || pins[&D::ep];
       bool fits = isOffered && (ep == 1 || (limits.experts > 1 && limits.experts % ep == 0));
       d.ep = ep;
-      if (fits && permits(pins[&D::ep], ep) && (!limits.executable || isExecutable(d)))
+      if (fits && permits(pins[&D::ep], ep) && (d.cp > 1 || !limits.executable || isExecutable(d)))
         addBatches(d);
     }
   }

@@ -67,10 +67,10 @@ graph.func @rotary(%q: tensor<?x8x2x4xf32>) {
 graph.func @attention(%q: tensor<?x8x4x16xf32>, %k: tensor<?x8x2x16xf32>, %seed: tensor<i64>, %step: tensor<f32>,
     %w: tensor<?x8x2x24xf32>, %n: tensor<?xi32>, %b: tensor<1x4x8x8xf32>, %s: tensor<4xf32>) {
   // CHECK: graph.attention %{{.*}}, %{{.*}}, %{{.*}} causal scale 2.500000e-01 :
-  // expected-remark @+1 {{loops 0:? parallel, 1:2 parallel, 2:2 parallel, 3:8 whole, 4:8 whole, 5:16 whole; [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5] -> [0, 3, 1*2, 5], [0, 1*2, 3]; 4 flops per point, attention of batch 0 1 2 m 3 n 4 k 5, causal, zero-preserving; fed 2; sequence 3, 4; channels 1, 2, 5}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:2 parallel, 2:2 parallel, 3:8 parallel, 4:8 whole, 5:16 whole; [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5] -> [0, 3, 1*2, 5], [0, 1*2, 3]; 4 flops per point, attention of batch 0 1 2 m 3 n 4 k 5, causal, zero-preserving; fed 2; sequence 3, 4; channels 1, 2, 5}}
   %0, %lse0 = graph.attention %q, %k, %k causal scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
   // CHECK: graph.attention %{{.*}}, %{{.*}}, %{{.*}} scale 2.500000e-01 dropout 1.000000e-01 id 7 key(%{{.*}}, %{{.*}}) :
-  // expected-remark @+1 {{loops 0:? parallel, 1:2 parallel, 2:2 parallel, 3:8 whole, 4:8 whole, 5:16 whole; [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5], [], [] -> [0, 3, 1*2, 5], [0, 1*2, 3]; 4 flops per point, attention of batch 0 1 2 m 3 n 4 k 5, zero-preserving; indexed 0, 1, 2; fed 2; sequence 3, 4; channels 1, 2, 5}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:2 parallel, 2:2 parallel, 3:8 parallel, 4:8 whole, 5:16 whole; [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5], [], [] -> [0, 3, 1*2, 5], [0, 1*2, 3]; 4 flops per point, attention of batch 0 1 2 m 3 n 4 k 5, zero-preserving; indexed 0, 1, 2; fed 2; sequence 3, 4; channels 1, 2, 5}}
   %1, %lse1 = graph.attention %q, %k, %k scale 0.25 dropout 0.1 id 7 key(%seed, %step) : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<i64>, tensor<f32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
   // A soft cap changes neither loops nor the flops of the products.
   // CHECK: graph.attention %{{.*}}, %{{.*}}, %{{.*}} causal sliding 4 soft_cap 5.000000e+01 scale 2.500000e-01 :
@@ -78,7 +78,7 @@ graph.func @attention(%q: tensor<?x8x4x16xf32>, %k: tensor<?x8x2x16xf32>, %seed:
   %2, %lse2 = graph.attention %q, %k, %k causal sliding 4 soft_cap 50.0 scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
   // Lengths split with the batch, bias and slopes with the heads; values of another head dim have no loop for it.
   // CHECK: graph.attention %{{.*}}, %{{.*}}, %{{.*}} lengths %{{.*}} bias %{{.*}} slopes %{{.*}} causal prefix 4 scale 2.500000e-01 :
-  // expected-remark @+1 {{loops 0:? parallel, 1:2 parallel, 2:2 parallel, 3:8 whole, 4:8 whole, 5:16 whole; [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, -], [0], [-, 1*2, 3, 4], [1*2] -> [0, 3, 1*2, -], [0, 1*2, 3]; 6.25 flops per point, attention of batch 0 1 2 m 3 n 4 k 5, causal, zero-preserving; fed 2; sequence 3, 4; channels 1, 2, 5}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:2 parallel, 2:2 parallel, 3:8 parallel, 4:8 whole, 5:16 whole; [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, -], [0], [-, 1*2, 3, 4], [1*2] -> [0, 3, 1*2, -], [0, 1*2, 3]; 6.25 flops per point, attention of batch 0 1 2 m 3 n 4 k 5, causal, zero-preserving; fed 2; sequence 3, 4; channels 1, 2, 5}}
   %3, %lse3 = graph.attention %q, %k, %w lengths %n bias %b slopes %s causal prefix 4 scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x24xf32>, tensor<?xi32>, tensor<1x4x8x8xf32>, tensor<4xf32>) -> (tensor<?x8x4x24xf32>, tensor<?x4x8xf32>)
   graph.return
 }

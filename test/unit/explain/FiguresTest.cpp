@@ -132,7 +132,7 @@ TEST(SoftwareNote, SaysWhetherThePlanCompiles) {
   EXPECT_EQ(softwareNote(plan, cpu), "");
   EXPECT_NE(softwareNote(plan, gpus).find("has trained on one GPU"), std::string::npos);
   plan.decisions.cp = 2;
-  EXPECT_NE(softwareNote(plan, cpu).find("does not take this plan: the plan has cp = 2"),
+  EXPECT_NE(softwareNote(plan, cpu).find("does not take this plan: the plan has cp_kind = ring"),
             std::string::npos);
   plan.origin.whyNotCompiled = "it has no words";
   EXPECT_EQ(softwareNote(plan, gpus),

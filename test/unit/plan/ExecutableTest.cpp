@@ -34,7 +34,16 @@ TEST(Executable, IsWhateverLayersRecompute) {
 
 TEST(Executable, NamesWhatIsTooMuch) {
   const std::string yet = ", which dtc can't compile yet; plan with ";
-  EXPECT_EQ(why([](Decisions &d) { d.cp = 2; }), "the plan has cp = 2" + yet + "--fix cp=1");
+  EXPECT_EQ(why([](Decisions &d) { d.cp = 2; }),
+            "the plan has cp_kind = ring" + yet + "--fix cp_kind=all-to-all or all-gather");
+  for (ContextKind kind : {ContextKind::AllToAll, ContextKind::AllGather}) {
+    Plan plan;
+    plan.decisions.cp = 2;
+    plan.decisions.contextKind = kind;
+    EXPECT_EQ(whyNotExecutable(plan), "");
+    plan.decisions.dp = plan.decisions.ep = 2;
+    EXPECT_EQ(whyNotExecutable(plan), "the plan has ep = 2" + yet + "--fix cp=1");
+  }
   EXPECT_EQ(why([](Decisions &d) { d.dp = d.ep = 2; }), "");
   EXPECT_EQ(why([](Decisions &d) {
               d.tp = 2;

@@ -1,0 +1,40 @@
+// Checks, rules and kernels of ops of sequences that are on several ranks.
+#include "dialects/graph/ContextOps.h"
+
+#include "dialects/graph/RuleBuilder.h"
+#include "dialects/graph/Verify.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace dtc::graph;
+
+#define GET_OP_CLASSES
+#include "dialects/graph/ContextOps.cpp.inc"
+
+LogicalResult ChunkStartsOp::verify() {
+  if (failed(checkNumDims(*this, "starts", tensorType(getStarts()), 2))) // chunk_starts_c1
+    return failure();
+  if (static_cast<int64_t>(getSize()) < 1) // chunk_starts_c2
+    return emitOpError() << "'size' is " << static_cast<int64_t>(getSize())
+                         << ", but 1 or more is wanted";
+  return checkWindows(*this, getWindows()); // chunk_starts_c3
+}
+
+OpRule ChunkStartsOp::getRule() {
+  RuleBuilder builder;
+  TensorLoops sample = builder.loops(getStarts(), 0, 1), chunk = builder.loops(getStarts(), 1, 2);
+  builder.result(sample + chunk).indexed(chunk).flops(1);
+  return builder.take();
+}
+
+SmallVector<Value> ChunkStartsOp::buildPoint(OpBuilder &builder, Location loc, ValueRange,
+                                             ValueRange indices) {
+  Type element = getElementTypeOrSelf(getStarts().getType());
+  Value chunk = arith::IndexCastOp::create(builder, loc, element, indices[1]);
+  Value size = arith::ConstantOp::create(
+      builder, loc, builder.getIntegerAttr(element, static_cast<int64_t>(getSize())));
+  return {arith::MulIOp::create(builder, loc, chunk, size)};
+}
+
+bool ChunkStartsOp::needsIndices() { return true; }
