@@ -43,6 +43,7 @@ module @swin {
     %qkv_bias = graph.param "layers.{0:2}.qkv.bias" normal(0.0275, 0.173) : !qkv_bias
     %out_weight = graph.param "layers.{0:2}.out.weight" normal(0.0, 0.185) decay : !out_weight
     %out_bias = graph.param "layers.{0:2}.out.bias" normal(0.0205, 0.197) : !norm_weight
+    %places = graph.param "layers.{0:2}.places" constant(3.0e38) frozen : tensor<4x4xf32>
     %table_2 = graph.param "layers.{1:2}.table" normal(0.0, 0.197) decay : !table
     %norm_weight_2 = graph.param "layers.{1:2}.norm.weight" normal(1.09, 0.225) : !norm_weight
     %norm_bias_2 = graph.param "layers.{1:2}.norm.bias" normal(0.0, 0.166) : !norm_weight
@@ -50,6 +51,7 @@ module @swin {
     %qkv_bias_2 = graph.param "layers.{1:2}.qkv.bias" normal(0.0, 0.161) : !qkv_bias
     %out_weight_2 = graph.param "layers.{1:2}.out.weight" normal(0.0, 0.168) decay : !out_weight
     %out_bias_2 = graph.param "layers.{1:2}.out.bias" normal(0.0927, 0.124) : !norm_weight
+    %places_2 = graph.param "layers.{1:2}.places" constant(3.0e38) frozen : tensor<4x4xf32>
     %turned = graph.transpose %x by [0, 2, 3, 1] : !x -> !turned
     %norm = graph.layer_norm %turned, %norm_weight, %norm_bias : (!turned, !norm_weight, !norm_weight) -> !turned
     %qkv = graph.linear %norm, %qkv_weight, %qkv_bias transposed : (!turned, !qkv_weight, !qkv_bias) -> !qkv
