@@ -6,11 +6,9 @@ import inspect
 import os
 import sys
 
-import torch
-
 from dtc.api import export
 from dtc.errors import ExportError
-from dtc.huggingface import load_folder, positions_of
+from dtc.huggingface import from_folder
 
 DESCRIPTION = """Writes a PyTorch module as graph IR for dtc.
 
@@ -43,17 +41,6 @@ def parser():
         help="statistics of the whole batch (default), or of each rank and micro-batch",
     )
     return result
-
-
-def from_folder(folder, length):
-    if length is None:
-        raise ExportError("a Hugging Face folder needs --seq-len, the tokens of a sample")
-    module = load_folder(folder)
-    longest = positions_of(module)
-    if length < 1 or longest is not None and length > longest:
-        raise ExportError(f"--seq-len is {length}, but the model takes 1 to {longest} tokens")
-    tokens = torch.zeros(2, length, dtype=torch.long)
-    return module, {"tokens": tokens, "targets": tokens}, "cross_entropy"
 
 
 def from_callable(spec):

@@ -14,8 +14,9 @@ else reference/data/pytorch_export has the files that dtc.export wrote, and the 
 2. GPT-2, Llama and Qwen2 are the model that their config.json becomes: the same losses to the bit, the same
    instructions.
 3. With PyTorch: the IR of 48 layers is no larger than that of 12; the stored files are those that are written now;
-   dtc.load takes back trained parameters; the command dtc-export; modules that cannot be exported, with the message
-   on each (reference/pytorch_refusals.py); random modules whose graph IR torch executes (reference/pytorch_fuzz.py),
+   dtc.load takes back trained parameters; the command dtc-export, also of folders of encoders and encoder-decoders
+   (reference/pytorch_folders.py); modules that cannot be exported, with the message on each
+   (reference/pytorch_refusals.py); random modules whose graph IR torch executes (reference/pytorch_fuzz.py),
    and small ones that are easily misread (reference/pytorch_small.py).
 
 DTC_TORCH_PYTHON names an interpreter that has torch (and transformers); else this one and that of
@@ -177,6 +178,8 @@ def check_torch(python, folder, made):
     print(run([python, REFERENCE / "pytorch_fuzz.py", "--cases", 30, "--seed", 1], timeout=600), end="", flush=True)
     print(run([python, REFERENCE / "pytorch_small.py"], timeout=600), end="", flush=True)
     print(run([python, REFERENCE / "pytorch_refusals.py", folder, BIN], timeout=600), end="", flush=True)
+    (folder / "folders").mkdir()
+    print(run([python, REFERENCE / "pytorch_folders.py", folder / "folders", BIN], timeout=900), end="", flush=True)
 
 
 def main():
