@@ -23,6 +23,7 @@ from about import commit, machine
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = {
+    "jax": ["images_jax.py"],
     "torch-eager": ["images_torch.py"],
     "torch-channels-last": ["images_torch.py", "--channels-last"],
     "torch-compile": ["images_torch.py", "--channels-last", "--compile"],

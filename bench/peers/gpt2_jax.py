@@ -6,6 +6,7 @@ import peer
 args = peer.arguments(__doc__).parse_args()
 peer.fix_threads(args.threads)
 
+import adamw_jax
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -63,33 +64,8 @@ def loss_of(p, tokens, targets):
     return (jax.nn.logsumexp(logits, axis=-1) - chosen).mean()
 
 
-def update(state, tokens, targets):
-    parameters, first, second, count = state
-    loss, gradients = jax.value_and_grad(loss_of)(parameters, tokens, targets)
-    norm = jnp.sqrt(sum(jnp.vdot(g, g) for g in jax.tree.leaves(gradients)))
-    scale = jnp.minimum(1.0, peer.CLIP_NORM / (norm + 1e-6))
-    count = count + 1
-    beta1, beta2 = peer.BETAS
-    correction1, correction2 = 1 - beta1**count, 1 - beta2**count
-
-    def adamw(p, g, m, v):
-        g = g * scale
-        m = beta1 * m + (1 - beta1) * g
-        v = beta2 * v + (1 - beta2) * g * g
-        change = m / correction1 / (jnp.sqrt(v / correction2) + peer.EPSILON)
-        decay = peer.WEIGHT_DECAY if p.ndim > 1 else 0.0
-        return p - peer.LEARNING_RATE * (change + decay * p), m, v
-
-    stepped = jax.tree.map(adamw, parameters, gradients, first, second)
-    new = [jax.tree.map(lambda _, s, i=i: s[i], parameters, stepped) for i in range(3)]
-    return (*new, count), loss
-
-
 def main():
-    parameters = initial_parameters()
-    zeros = lambda: jax.tree.map(jnp.zeros_like, parameters)
-    state = (parameters, zeros(), zeros(), jnp.float32(0))
-    compiled = jax.jit(update, donate_argnums=0)
+    state, compiled = adamw_jax.training(initial_parameters(), loss_of)
     data = peer.batches(args.batch, args.sequence)
 
     def step():

@@ -11,6 +11,7 @@ using namespace dtc::graph;
 namespace {
 
 // Collects the pads that a tree of adds joins; every add below the root must have no other use.
+// Looks at a side that is no add first, so that a long sum of other values is left at the first.
 bool collectPads(Value value, bool isRoot, SmallVectorImpl<PadOp> &pads) {
   if (auto pad = value.getDefiningOp<PadOp>()) {
     pads.push_back(pad);
@@ -20,7 +21,10 @@ bool collectPads(Value value, bool isRoot, SmallVectorImpl<PadOp> &pads) {
   if (!add || (!isRoot && !add->hasOneUse()) || add.getLhs().getType() != add.getType() ||
       add.getRhs().getType() != add.getType())
     return false;
-  return collectPads(add.getLhs(), false, pads) && collectPads(add.getRhs(), false, pads);
+  Value first = add.getLhs(), second = add.getRhs();
+  if (first.getDefiningOp<AddOp>())
+    std::swap(first, second);
+  return collectPads(first, false, pads) && collectPads(second, false, pads);
 }
 
 // Returns y if x is y with a dim of size 1 inserted at `dim` by a reshape; else null.

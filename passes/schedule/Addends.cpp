@@ -2,8 +2,6 @@
 #include "passes/schedule/Addends.h"
 #include "dialects/graph/ElementwiseOps.h"
 
-#include "mlir/IR/SymbolTable.h"
-
 using namespace mlir;
 using namespace dtc;
 
@@ -34,7 +32,7 @@ SmallVector<BlockArgument> getAddedArguments(graph::FuncOp kernel) {
 }
 } // namespace
 
-Addends::Addends(graph::FuncOp function) {
+Addends::Addends(graph::FuncOp function) : symbols(function->getParentOfType<ModuleOp>()) {
   Operation *terminator = function.getBody().front().getTerminator();
   for (auto [result, value] : llvm::enumerate(terminator->getOperands()))
     expand(value, result);
@@ -48,7 +46,7 @@ llvm::ArrayRef<unsigned> Addends::getResults(Value value) const {
 void Addends::expand(Value value, unsigned result) {
   auto call = value.getDefiningOp<graph::CallOp>();
   if (call && value.hasOneUse() && call->getNumResults() == 1) {
-    auto kernel = SymbolTable::lookupNearestSymbolFrom<graph::FuncOp>(call, call.getCalleeAttr());
+    auto kernel = symbols.lookup<graph::FuncOp>(call.getCallee());
     if (kernel && kernel.getKernel()) {
       SmallVector<BlockArgument> added = getAddedArguments(kernel);
       for (BlockArgument argument : added)

@@ -3,6 +3,9 @@
 
 #include "dialects/graph/Graph.h"
 
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/SymbolTable.h"
+
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
@@ -25,6 +28,7 @@ public:
 private:
   void expand(mlir::Value value, unsigned result);
 
+  mlir::SymbolTable symbols; // of the module of the function
   llvm::DenseMap<mlir::Value, llvm::SmallVector<unsigned, 1>> results;
   llvm::SmallPtrSet<mlir::Operation *, 4> absorbed;
 };

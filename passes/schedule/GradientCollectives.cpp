@@ -5,6 +5,8 @@
 #include "passes/schedule/ExecutionLabels.h"
 #include "passes/schedule/Ordering.h"
 
+#include "llvm/ADT/DenseSet.h"
+
 using namespace mlir;
 using namespace dtc;
 
@@ -14,17 +16,39 @@ bool writes(exec::InstructionOpInterface instruction, Value root) {
                       [&](Value buffer) { return exec::getRange(buffer).root == root; });
 }
 
-// True if every entry that runs the task of `b` also runs that of `a`.
-bool runsWhere(Operation *a, Operation *b) {
-  auto taskOf = [](Operation *op) { return cast<exec::TaskOp>(op->getParentOp()); };
-  auto runs = [](exec::EntryOp entry, exec::TaskOp task) {
-    return llvm::is_contained(entry.getTasks(), FlatSymbolRefAttr::get(task.getSymNameAttr()));
-  };
-  exec::TaskOp of = taskOf(a), from = taskOf(b);
-  auto entries = of->getParentOfType<exec::ProgramOp>().getBody().getOps<exec::EntryOp>();
-  return of == from || llvm::all_of(entries, [&](exec::EntryOp entry) {
-           return runs(entry, of) || !runs(entry, from);
-         });
+// The tasks that each entry of a program runs. A walk over the program for each question would pass
+// all of its buffers.
+class EntryTasks {
+public:
+  explicit EntryTasks(exec::ProgramOp program) {
+    for (auto entry : program.getBody().getOps<exec::EntryOp>()) {
+      auto symbols = entry.getTasks().getAsRange<FlatSymbolRefAttr>();
+      auto &tasks = entries.emplace_back();
+      for (FlatSymbolRefAttr symbol : symbols)
+        tasks.insert(symbol.getAttr());
+    }
+  }
+
+  // Returns true if every entry that runs the task of `b` also runs that of `a`.
+  bool runsWhere(Operation *a, Operation *b) const {
+    auto taskOf = [](Operation *op) {
+      return cast<exec::TaskOp>(op->getParentOp()).getSymNameAttr();
+    };
+    StringAttr of = taskOf(a), from = taskOf(b);
+    return of == from || llvm::all_of(entries, [&](const auto &tasks) {
+             return tasks.contains(of) || !tasks.contains(from);
+           });
+  }
+
+private:
+  SmallVector<llvm::DenseSet<StringAttr>> entries;
+};
+
+// Moves an instruction behind another one. The other instructions of the block keep their numbers,
+// by which their order is looked up; `moveAfter` has all of them numbered anew.
+void moveBehind(Operation *op, Operation *place) {
+  op->remove();
+  place->getBlock()->getOperations().insertAfter(place->getIterator(), op);
 }
 
 // Returns the last instruction before `end`, outside of `group`, that a member of the group depends
@@ -137,7 +161,7 @@ void delayWidening(exec::CollectiveOp collective) {
       if (conflict(cast<exec::InstructionOpInterface>(op), instruction))
         return;
     if (instruction->isBeforeInBlock(place))
-      instruction->moveAfter(place);
+      moveBehind(instruction, place);
   }
 }
 } // namespace
@@ -207,6 +231,7 @@ void dtc::joinReductions(exec::ProgramOp program) {
 
 void dtc::hoistGradientReductions(exec::ProgramOp program) {
   llvm::SmallPtrSet<Operation *, 16> hoisted;
+  EntryTasks entries(program);
   for (exec::CollectiveOp collective : getInstructionsOf<exec::CollectiveOp>(program)) {
     if (!isGradientReduction(collective))
       continue;
@@ -215,7 +240,7 @@ void dtc::hoistGradientReductions(exec::ProgramOp program) {
     llvm::append_range(group, roundingsFor(group));
     group = sorted(std::move(group));
     Operation *last = lastDependence(group, collective);
-    if (!last || !runsWhere(last, collective))
+    if (!last || !entries.runsWhere(last, collective))
       continue;
     // keeps the order of members with the same producer
     while (hoisted.contains(last->getNextNode()))
@@ -224,7 +249,7 @@ void dtc::hoistGradientReductions(exec::ProgramOp program) {
       if (comesBefore(member, last))
         continue;
       bool once = !isRepeated(member);
-      member->moveAfter(last);
+      moveBehind(member, last);
       // Runs in the last micro-batch only: a sum over micro-batches is complete then.
       if (once && isRepeated(member))
         member.setRunsLastOnly();
@@ -233,7 +258,7 @@ void dtc::hoistGradientReductions(exec::ProgramOp program) {
     }
     if (getExecution(collective))
       for (exec::CopyOp copy : llvm::reverse(getUnpacking(collective)))
-        copy->moveAfter(collective);
+        moveBehind(copy, collective);
   }
   for (exec::CollectiveOp collective : getInstructionsOf<exec::CollectiveOp>(program))
     if (isGradientReduction(collective) && getExecution(collective))

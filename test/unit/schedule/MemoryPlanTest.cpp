@@ -60,6 +60,52 @@ int64_t bestArena(const std::vector<PlannedBuffer> &buffers) {
   } while (std::next_permutation(order.begin(), order.end()));
   return best;
 }
+
+// Returns the offsets by a look at every buffer that is placed, the largest buffers first.
+std::vector<int64_t> bestFits(const std::vector<PlannedBuffer> &buffers) {
+  std::vector<size_t> order(buffers.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return std::pair(-buffers[a].bytes, a) < std::pair(-buffers[b].bytes, b);
+  });
+  std::vector<int64_t> offsets(buffers.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    const PlannedBuffer &buffer = buffers[order[i]];
+    std::vector<std::pair<int64_t, int64_t>> taken;
+    for (size_t j = 0; j < i; ++j)
+      if (liveTogether(buffer, buffers[order[j]]))
+        taken.emplace_back(offsets[order[j]], offsets[order[j]] + buffers[order[j]].bytes);
+    std::sort(taken.begin(), taken.end());
+    int64_t top = 0, best = -1, smallest = std::numeric_limits<int64_t>::max();
+    for (auto [begin, end] : taken) {
+      if (begin - top >= buffer.bytes && begin - top < smallest) {
+        smallest = begin - top;
+        best = top;
+      }
+      top = std::max(top, end);
+    }
+    offsets[order[i]] = best >= 0 ? best : top;
+  }
+  return offsets;
+}
+
+// So many buffers that the placed ones are in several runs. With an arena that is good enough at
+// once, the first order is the only one.
+TEST(MemoryPlan, FitsManyBuffersBest) {
+  std::mt19937 random(7);
+  auto below = [&](int64_t bound) { return static_cast<int64_t>(random() % bound); };
+  for (int64_t longest : {3, 40, 900}) {
+    std::vector<PlannedBuffer> buffers;
+    for (int64_t i = 0; i < 900; ++i) {
+      int64_t begin = below(900);
+      buffers.push_back({below(12) * kBufferAlignment, begin, begin + below(longest)});
+    }
+    MemoryPlan plan(buffers, std::numeric_limits<int64_t>::max());
+    std::vector<int64_t> wanted = bestFits(buffers);
+    for (size_t i = 0; i < buffers.size(); ++i)
+      ASSERT_EQ(plan.getOffset(i), wanted[i]) << "buffer " << i << " of up to " << longest;
+  }
+}
 } // namespace
 
 TEST(MemoryPlan, ReusesWhatIsOver) {
