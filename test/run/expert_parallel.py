@@ -5,7 +5,8 @@ Usage: expert_parallel.py [--only N]; exits 0 only if all cases match. Small mix
 expert parallelism beside tensor parallelism, pipelines, ZeRO and recomputation, by SGD but for the last cases: AdamW
 would hide gradients that are too large by a factor. Losses, norms, gradients and parameters are compared with one
 process as in any_plan.py. In some cases all tokens choose the same expert in every step. The all-to-alls of
-a program have the bytes of docs/experts.md, and a checkpoint has whole experts, from which other plans go on.
+a program have the bytes of docs/experts.md, and a checkpoint has whole experts, from which other plans go on. Plans are
+priced by the bytes that their programs send, and have experts on several ranks where that is faster.
 """
 import argparse
 import json
@@ -27,6 +28,9 @@ MIXTRAL = {"model_type": "mixtral", "vocab_size": 61, "max_position_embeddings":
 ONE = {**MIXTRAL, "num_experts_per_tok": 1}
 EIGHT = {**MIXTRAL, "num_local_experts": 8, "num_experts_per_tok": 3}
 BALANCED = {**MIXTRAL, "output_router_logits": True, "moe_router_load_balancing_type": "seq_aux_loss"}
+POOLED = {**MIXTRAL, "output_router_logits": True}
+# Nearly all parameters are of experts, and few tokens go to each.
+WIDE = {**MIXTRAL, "num_local_experts": 16, "num_experts_per_tok": 1, "hidden_size": 64, "intermediate_size": 256}
 # Experts of GPT-OSS have biases, and gate and up in alternating columns.
 GPT_OSS = {"model_type": "gpt_oss", "vocab_size": 61, "max_position_embeddings": 64, "hidden_size": 16,
            "intermediate_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
@@ -141,6 +145,57 @@ def check_refusals():
                 sys.exit(f"FAILED: {fix}: exit code {result.returncode}, wanted {wanted}:\n{result.stderr}")
 
 
+def plan_for(path, ranks, *flags, batch=16):
+    """Returns the file of the plan that the planner makes, and what is in it."""
+    file = path.parent / "plan.json"
+    dtc("plan", path, "--seq-len", SEQUENCE, "--topology", "cpu", "--devices", ranks, "--global-batch", batch,
+        "--optimizer", "sgd", *flags, "-o", file)
+    return file, json.loads(file.read_text())
+
+
+def check_prices():
+    """The planner's price of experts on several ranks is of the bytes that the program sends, and that is all that it
+    sends among these ranks.
+    """
+    for config, ranks, fix in ((MIXTRAL, 4, "dp=4,tp=1,ep=2,micro_batch=2,recompute=none"),
+                               (EIGHT, 8, "dp=4,tp=2,ep=4,micro_batch=1,zero=1,recompute=none"),
+                               (EIGHT, 4, "dp=4,tp=1,ep=4,micro_batch=2,recompute=full"),
+                               (GPT_OSS, 4, "dp=2,tp=2,ep=2,micro_batch=4,recompute=none"),
+                               (MIXTRAL, 4, "dp=4,tp=1,ep=4,micro_batch=2,recompute=selective")):
+        with tempfile.TemporaryDirectory() as name:
+            path, _ = write_case(Path(name), config, random.Random(1))
+            plan, read = plan_for(path, ranks, "--fix", fix)
+            ep = read["mesh"]["ep"]
+            explained = json.loads(dtc("explain", plan, "--model", path, "--topology", "cpu", "--format", "json"))
+            priced = sum(each["bytes"] * each["runs"] * (ep - 1) / ep for each in explained["collectives"]
+                         if each["axis"] == "ep")
+            dte = path.parent / "priced.dte"
+            dtc("compile", path, "--seq-len", SEQUENCE, "--plan", plan, "-o", dte)
+            (program,) = json.loads(dtc("inspect", dte, "--format", "json"))["programs"]
+            sent = sum(each["bytes"] for each in program["communication"]
+                       if each["group"] == "ep" and each["kind"] == "all_to_all")
+            if priced != sent or sent == 0:
+                sys.exit(f"FAILED: {fix}: a rank sends {sent} bytes among the ranks of experts, priced {priced}")
+
+
+def check_chosen():
+    """The planner has experts on several ranks without being asked, where that is faster, and whatever it proposes
+    compiles.
+    """
+    for config, ranks, pays in ((WIDE, 4, True), (WIDE, 8, True), (MIXTRAL, 6, False), (POOLED, 4, False)):
+        with tempfile.TemporaryDirectory() as name:
+            path, _ = write_case(Path(name), config, random.Random(1))
+            plan, read = plan_for(path, ranks, batch=12 if ranks == 6 else 16)
+            if pays and read["mesh"]["ep"] == 1:
+                sys.exit(f"FAILED: {ranks} ranks: experts are on all ranks: {read['mesh']}, wanted on several")
+            dtc("compile", path, "--seq-len", SEQUENCE, "--plan", plan, "-o", path.parent / "chosen.dte")
+            if pays:
+                _, alone = plan_for(path, ranks, "--fix", "ep=1")
+                times = [each["predicted"]["step_time_s"] for each in (read, alone)]
+                if not times[0] < times[1]:
+                    sys.exit(f"FAILED: {ranks} ranks: steps of {times[0]} s are no faster than {times[1]} s with ep=1")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", type=int, help="run this case alone")
@@ -150,6 +205,8 @@ def main():
     if only is None:
         worst = max(worst, check_resumed())
         check_refusals()
+        check_prices()
+        check_chosen()
     print(f"{len(cases)} of {len(cases)} cases match one device, largest difference {worst:.2e}")
 
 

@@ -4,10 +4,13 @@
 #include "compiler/price/workload/Fusions.h"
 #include "compiler/price/workload/OpFacts.h"
 #include "compiler/price/workload/OpNames.h"
+#include "dialects/graph/ExchangeOps.h"
 #include "dialects/graph/GradientOps.h"
+#include "dialects/graph/RouteOps.h"
 #include "dialects/graph/StateAttributes.h"
 #include "dialects/graph/StepWeights.h"
 #include "passes/shard/Recomputation.h"
+#include "passes/shard/StepMesh.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -37,10 +40,15 @@ SmallVector<Operation *> opsOf(graph::FuncOp func) {
 
 } // namespace
 
-CellBuilder::CellBuilder(ModuleOp module, int64_t samples, bool foldsExperts)
+CellBuilder::CellBuilder(ModuleOp module, int64_t samples, bool foldsExperts, int64_t exchangeRanks)
     : module(module), samples(static_cast<double>(samples)), foldsExperts(foldsExperts),
+      exchangeRanks(exchangeRanks),
       microbatch(module.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction)),
       roles(module, graph::kMicrobatchFunction) {
+  FailureOr<Mesh> mesh = readMesh(module);
+  assert(succeeded(mesh) && "partitioned programs have a mesh");
+  sampleAxes = axesOfSamples(*mesh);
+  expertAxes = mesh->axesOf(AxisRole::Expert);
   findForward();
   findCounting();
   findSharedGradients();
@@ -51,11 +59,12 @@ void CellBuilder::findSharedGradients() {
     auto symbol = microbatch.getResultAttrOfType<FlatSymbolRefAttr>(index, graph::kGradientOfAttr);
     auto placement =
         microbatch.getResultAttrOfType<graph::PlacementAttr>(index, graph::kPlacementAttr);
-    // Data parallelism, the outermost axis, adds up all gradients.
-    if (symbol && placement &&
-        llvm::any_of(llvm::drop_begin(placement.getAxes()),
-                     [](const graph::AxisPlacement &axis) { return axis.isPartial(); }))
-      sharedGradients.insert(symbol.getValue());
+    if (!symbol || !placement)
+      continue;
+    // Data parallelism adds up all gradients.
+    for (auto [axis, of] : llvm::enumerate(placement.getAxes()))
+      if (of.isPartial() && !llvm::is_contained(sampleAxes, axis))
+        sharedGradients.insert(symbol.getValue());
   }
 }
 
@@ -306,6 +315,8 @@ void CellBuilder::addOps(BlockCell &cell, const OpList &ops, bool forwardPart) {
                                        : CellPhase::BackwardWeight;
     size_t before = cell.collectives.size();
     if (collectiveOf(op)) {
+      if (isOfSamples(op))
+        continue;
       collectives.push_back({op, before});
       addCollective(cell, op, phase);
     } else if (!isStructure(op)) {
@@ -316,7 +327,7 @@ void CellBuilder::addOps(BlockCell &cell, const OpList &ops, bool forwardPart) {
   }
   markFusions(cell, ops, indices, [&](Value value) { return bytesOf(value); });
   for (auto [op, index] : collectives) {
-    cell.collectives[index].of = opsBehind(op);
+    cell.collectives[index].of = isAmongExperts(op) ? packingOf(op) : opsBehind(op);
     collectiveIndices[op] = index;
   }
 }
@@ -352,6 +363,12 @@ std::vector<int> CellBuilder::opsBehind(Operation *collective) const {
 }
 
 void CellBuilder::addTo(Amount &amount, double value, uint8_t bits) const {
+  // A program that is partitioned over experts has what its ranks have.
+  if (exchangeRanks > 1) {
+    bits &= ~ScalesWithCapacity;
+    if (bits & ScalesWithExperts)
+      value *= static_cast<double>(exchangeRanks);
+  }
   amount.parts[bits] += bits & ScalesWithBatch ? value / samples : value;
 }
 
@@ -373,7 +390,8 @@ void CellBuilder::addOp(BlockCell &cell, Operation *op, CellPhase phase) {
     setSizesOfSample(cellOp, op, rule);
   if (rule.kind == graph::OpKind::Attention)
     addContext(cell, cellOp, op, rule);
-  addExchange(cell, op, rule, phase);
+  if (exchangeRanks == 1)
+    addExchange(cell, op, rule, phase);
   if (rule.kind == graph::OpKind::Loss && rule.isGradient)
     cell.logits += bytesOf(op->getOperand(0));
   if (rule.kind == graph::OpKind::Normalisation && rule.isComposite && !rule.isGradient)
@@ -419,6 +437,15 @@ void CellBuilder::setSizesOfSample(CellOp &cellOp, Operation *op, const graph::O
     // Queries meet the keys of the whole sequence, which are gathered.
     if (rule.kind == graph::OpKind::Attention && rule.productLoops[index] == graph::ProductLoop::N)
       bits[index] &= ~ScalesWithSequence;
+    if (exchangeRanks == 1)
+      continue;
+    bits[index] &= ~ScalesWithCapacity;
+    if (bits[index] & ScalesWithExperts)
+      sizes[index] *= exchangeRanks;
+    // There is room for any routing, and products take the rows that are there.
+    if (isa<graph::GroupedLinearOp, graph::GroupedLinearWeightGradOp>(op) &&
+        llvm::is_contained(rule.operands[0][2], index))
+      sizes[index] /= exchangeRanks;
   }
   setSizes(cellOp, rule, sizes, bits);
   for (auto [size, scale] :
@@ -475,50 +502,18 @@ void CellBuilder::addContext(BlockCell &cell, const CellOp &cellOp, Operation *o
       swap(result);
 }
 
-void CellBuilder::addExchange(BlockCell &cell, Operation *op, const graph::OpRule &rule,
-                              CellPhase phase) const {
-  auto hasCapacity = [&](const graph::TensorLoops &tensor) {
-    return llvm::any_of(rule.capacityLoops, [&](unsigned loop) {
-      return llvm::any_of(
-          tensor, [&](const graph::DimLoops &dim) { return llvm::is_contained(dim, loop); });
-    });
-  };
-  bool into = llvm::any_of(rule.results, hasCapacity),
-       outOf = llvm::any_of(rule.operands, hasCapacity);
-  if (into == outOf)
-    return;
-  // The tokens are the tensor of most bytes on the other side.
-  CellScale one;
-  auto mostBytes = [&](ValueRange values) {
-    double most = 1;
-    for (Value value : values)
-      most = std::max(most, bytesOf(value).at(one));
-    return most;
-  };
-  double tokens = into ? mostBytes(op->getOperands()) : mostBytes(op->getResults());
-  auto add = [&](ValueRange values, ArrayRef<graph::TensorLoops> tensors) {
-    for (auto [value, tensor] : llvm::zip(values, tensors)) {
-      if (!hasCapacity(tensor))
-        continue;
-      CellCollective exchange{CellAxis::Ep, CollectiveKind::AllToAll, phase, bytesOf(value)};
-      exchange.isToExperts = into;
-      exchange.copies = std::max(1.0, exchange.bytes.at(one) / tokens);
-      cell.collectives.push_back(exchange);
-    }
-  };
-  if (into)
-    add(op->getResults(), rule.results);
-  else
-    add(op->getOperands(), rule.operands);
-}
-
 void CellBuilder::addCollective(BlockCell &cell, Operation *op, CellPhase phase) const {
   std::optional<CollectiveWork> work = collectiveOf(op);
   bool ofResult = work->kind == CollectiveKind::AllGather;
   Value whole = ofResult ? op->getResult(0) : op->getOperand(0);
-  CellCollective collective{CellAxis::Tp, work->kind, phase, {}};
+  bool isExchange = isAmongExperts(op);
+  CellCollective collective{isExchange ? CellAxis::Ep : CellAxis::Tp, work->kind, phase, {}};
   addTo(collective.bytes, work->bytes, roles.bitsOf(whole));
-  collective.part = partOfTensorGroup(op);
+  if (!isExchange)
+    collective.part = partOfTensorGroup(op);
+  else
+    collective.isToExperts =
+        llvm::any_of(op->getUsers(), [](Operation *user) { return isa<graph::SortRowsOp>(user); });
   cell.collectives.push_back(collective);
 }
 
@@ -551,7 +546,7 @@ void CellBuilder::addKept(BlockCell &cell, const llvm::SetVector<Value> &kept,
       cell.unreadOps.push_back(index->second);
 }
 
-// Collectives of tokens and keys are not in the graph: they follow the ops that need them.
+// Collectives that are not in the graph, of tokens and keys, follow the ops that need them.
 void CellBuilder::addPartials(BlockCell &cell, const llvm::SetVector<Value> &kept,
                               const OpList &ops) const {
   llvm::DenseSet<Operation *> inside(ops.begin(), ops.end());
@@ -568,11 +563,14 @@ void CellBuilder::addPartials(BlockCell &cell, const llvm::SetVector<Value> &kep
       if (auto index = collectiveIndices.find(op); index != collectiveIndices.end())
         cell.collectives[index->second].runsAgain.set(partial);
     }
-    for (CellCollective &collective : cell.collectives)
-      if (collective.axis != CellAxis::Tp && collective.phase == CellPhase::Forward)
+    for (CellCollective &collective : cell.collectives) {
+      bool isRead =
+          collective.axis == CellAxis::Tp || (collective.axis == CellAxis::Ep && exchangeRanks > 1);
+      if (!isRead && collective.phase == CellPhase::Forward)
         collective.runsAgain[partial] = llvm::any_of(collective.of, [&](int op) {
           return cell.ops[static_cast<size_t>(op)].runsAgain[partial];
         });
+    }
   }
 }
 
@@ -589,6 +587,7 @@ Amount CellBuilder::ownBytesOf(Value value) const {
 // after their last use. Saved activations and returned values are counted elsewhere.
 Amount CellBuilder::peakOf(const OpList &ops, const llvm::SetVector<Value> &kept) const {
   CellScale one;
+  one.ep = static_cast<double>(exchangeRanks);
   llvm::DenseMap<Value, Operation *> lastUse;
   for (Operation *op : ops)
     for (Value operand : op->getOperands())

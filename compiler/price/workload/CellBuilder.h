@@ -13,7 +13,9 @@ namespace dtc {
 class CellBuilder {
 public:
   // `foldsExperts`: data parallelism of experts has the ranks of tensor parallelism in it.
-  CellBuilder(mlir::ModuleOp module, int64_t samples, bool foldsExperts);
+  // `exchangeRanks` of 2 or more: the program is partitioned over so many ranks of expert
+  // parallelism. Its collectives are there, and amounts are those of this ep alone.
+  CellBuilder(mlir::ModuleOp module, int64_t samples, bool foldsExperts, int64_t exchangeRanks = 1);
 
   // The cells of embedding, head and blocks, and tied parameters; chain and tp are the caller's.
   ModelCells build();
@@ -43,11 +45,20 @@ private:
   // Adds the scores of attention, and the collectives that context parallelism needs for it.
   void addContext(BlockCell &cell, const CellOp &cellOp, mlir::Operation *op,
                   const graph::OpRule &rule) const;
+  // Adds the exchange that experts with a capacity need, whose programs have none.
   void addExchange(BlockCell &cell, mlir::Operation *op, const graph::OpRule &rule,
                    CellPhase phase) const;
   void addCollective(BlockCell &cell, mlir::Operation *op, CellPhase phase) const;
+  // Returns true for a collective that is none of a block's own: of statistics over the samples of
+  // all ranks, which follow the op that sums them.
+  bool isOfSamples(mlir::Operation *collective) const;
+  // Returns true if ranks of expert parallelism take part in a collective of the program.
+  bool isAmongExperts(mlir::Operation *collective) const;
   // Indices of the ops that a collective is there for; all ops have theirs by then.
   std::vector<int> opsBehind(mlir::Operation *collective) const;
+  // Returns the index of the op that packs the rows that a collective sends, or unpacks those that
+  // it brings; none where it moves their numbers.
+  std::vector<int> packingOf(mlir::Operation *exchange) const;
   void addKept(BlockCell &cell, const llvm::SetVector<mlir::Value> &kept, const OpList &ops) const;
   // The same of each partial way to recompute.
   void addPartials(BlockCell &cell, const llvm::SetVector<mlir::Value> &kept,
@@ -69,6 +80,8 @@ private:
   mlir::ModuleOp module;
   double samples;
   bool foldsExperts;
+  int64_t exchangeRanks;
+  llvm::SmallVector<unsigned, 4> sampleAxes, expertAxes; // of the module's mesh
   graph::FuncOp microbatch;
   DimRoles roles;
   llvm::SetVector<mlir::Operation *> forward; // of '@microbatch': what the loss needs

@@ -2,8 +2,11 @@
 #include "compiler/search/placement/ReadCells.h"
 
 #include "compiler/price/workload/CellBuilder.h"
+#include "compiler/price/workload/DimRoles.h"
 #include "compiler/search/placement/PlaceStep.h"
+#include "dialects/graph/RouteOps.h"
 #include "passes/Pipelines.h"
+#include "passes/graph/ExchangeRows.h"
 #include "passes/graph/LossScale.h"
 #include "passes/shard/StepMesh.h"
 
@@ -17,9 +20,10 @@ namespace {
 // Not 1, so that no dim of the batch folds away.
 constexpr int64_t kSamples = 2;
 
-StepOptions stepOptions() {
+StepOptions stepOptions(int64_t exchangeRanks) {
   StepOptions step;
-  step.batch = kSamples;
+  step.batch = kSamples * exchangeRanks;
+  step.ranks = exchangeRanks;
   return step;
 }
 
@@ -43,10 +47,31 @@ void placeAsFolded(ModuleOp step, ModuleOp folded,
         symbols.lookup<graph::ParameterOp>(parameter.getSymName()).getPlacementAttr());
 }
 
+// Splits the weights of experts over the ranks that rows are exchanged among.
+void placeExperts(ModuleOp step, const Mesh &mesh) {
+  SmallVector<unsigned, 1> axes = mesh.axesOf(AxisRole::Expert);
+  if (axes.empty())
+    return;
+  DimRoles roles(step, graph::kMicrobatchFunction);
+  SymbolTable symbols(step);
+  auto microbatch = symbols.lookup<graph::FuncOp>(graph::kMicrobatchFunction);
+  for (auto get : microbatch.getBody().getOps<graph::GetOp>()) {
+    auto parameter = symbols.lookup<graph::ParameterOp>(get.getSymbol());
+    for (auto [dim, bits] : llvm::enumerate(roles.of(get.getResult()))) {
+      if (!parameter || !(bits & ScalesWithExperts))
+        continue;
+      Placement placement = fromAttr(parameter.getPlacementAttr(), mesh);
+      placement[axes.front()] = AxisPlacement::shard(static_cast<int64_t>(dim));
+      parameter.setPlacementAttr(toAttr(step.getContext(), placement));
+    }
+  }
+}
+
 LogicalResult partition(ModuleOp step, ModuleOp folded, int64_t tp, bool sequenceParallel,
-                        const SearchedPlacements &placements) {
-  Mesh mesh = stepMesh(folded, {.tp = tp});
+                        const SearchedPlacements &placements, int64_t exchangeRanks) {
+  Mesh mesh = stepMesh(folded, {.dp = exchangeRanks, .tp = tp, .ep = exchangeRanks});
   placeAsFolded(step, folded, placements.parameters, mesh);
+  placeExperts(step, mesh);
   writeMesh(step, mesh);
   if (sequenceParallel)
     step->setAttr(graph::kSequenceParallelAttr, UnitAttr::get(step.getContext()));
@@ -64,28 +89,40 @@ FoldedModel foldFor(ModuleOp model, Precision precision) {
   return folded;
 }
 
-OwningOpRef<ModuleOp> differentiateFolded(ModuleOp folded) {
+OwningOpRef<ModuleOp> differentiateFolded(ModuleOp folded, int64_t exchangeRanks) {
   OwningOpRef<ModuleOp> module(folded.clone());
-  if (failed(runPasses(*module, [](OpPassManager &p) { addGraphPhase(p, stepOptions()); })))
+  if (exchangeRanks > 1 && failed(exchangeRows(*module, exchangeRanks)))
+    return nullptr;
+  auto addPhase = [&](OpPassManager &p) { addGraphPhase(p, stepOptions(exchangeRanks)); };
+  if (failed(runPasses(*module, addPhase)))
     return nullptr;
   return module;
 }
 
+int64_t exchangeRanksOf(const FoldedModel &model, const Decisions &d) {
+  if (d.ep == 1 || d.cp > 1 || d.foldedExperts)
+    return 1;
+  ModuleOp module = *model.module;
+  WalkResult found = module.walk([](graph::PlaceRowsOp) { return WalkResult::interrupt(); });
+  return found.wasInterrupted() ? d.ep : 1;
+}
+
 std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel,
-                                    const SearchedPlacements &placements, bool foldsExperts) {
-  OwningOpRef<ModuleOp> differentiated = differentiateFolded(*model.module);
-  return differentiated
-             ? readCells(model, *differentiated, tp, sequenceParallel, placements, foldsExperts)
-             : std::nullopt;
+                                    const SearchedPlacements &placements, bool foldsExperts,
+                                    int64_t exchangeRanks) {
+  OwningOpRef<ModuleOp> differentiated = differentiateFolded(*model.module, exchangeRanks);
+  return differentiated ? readCells(model, *differentiated, tp, sequenceParallel, placements,
+                                    foldsExperts, exchangeRanks)
+                        : std::nullopt;
 }
 
 std::optional<ModelCells> readCells(const FoldedModel &model, ModuleOp differentiated, int64_t tp,
                                     bool sequenceParallel, const SearchedPlacements &placements,
-                                    bool foldsExperts) {
+                                    bool foldsExperts, int64_t exchangeRanks) {
   OwningOpRef<ModuleOp> module(differentiated.clone());
-  if (failed(partition(*module, *model.module, tp, sequenceParallel, placements)))
+  if (failed(partition(*module, *model.module, tp, sequenceParallel, placements, exchangeRanks)))
     return std::nullopt;
-  ModelCells cells = CellBuilder(*module, kSamples, foldsExperts).build();
+  ModelCells cells = CellBuilder(*module, kSamples, foldsExperts, exchangeRanks).build();
   cells.tp = tp;
   cells.sequenceParallel = sequenceParallel;
   cells.foldsExperts = foldsExperts;

@@ -99,11 +99,11 @@ private:
 
   // Keeps the placements of a candidate for the users of the result.
   void keepPlacements(const Decisions &d, SearchResult &result) {
-    TensorSplit key = TensorSplit::of(d);
-    if (result.placements.count(key))
-      return;
-    for (const PlacementPoint *point : costs.frontierOf(d))
-      result.placements[key].push_back(point->placements);
+    std::vector<SearchedPlacements> &known = result.placements[TensorSplit::of(d)];
+    // Where rows of experts are exchanged, there may be fewer of them.
+    for (const PlacementPoint *point :
+         llvm::drop_begin(costs.frontierOf(d), std::min(known.size(), costs.frontierOf(d).size())))
+      known.push_back(point->placements);
   }
 
   const SearchInputs &inputs;

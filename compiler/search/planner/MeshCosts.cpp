@@ -24,8 +24,7 @@ MeshCosts::MeshCosts(CellStore &cells, const SpaceLimits &limits, const Pins &pi
       knownCosts(*request.topology) {}
 
 const std::vector<const PlacementPoint *> &MeshCosts::frontierOf(const Decisions &d) {
-  auto [tp, sequenceParallel, foldsExperts] = TensorSplit::of(d);
-  return frontier.of(tp, sequenceParallel, foldsExperts);
+  return frontier.of(d);
 }
 
 llvm::SmallVector<int, 4> MeshCosts::placementsOf(const Decisions &d) {

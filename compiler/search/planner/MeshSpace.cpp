@@ -61,10 +61,7 @@ private:
 
   void addExperts(Decisions d) {
     for (int64_t ep : divisorsOf(d.ranksOfExperts())) {
-      // Programs have room for any routing, and move all of it, which no price here knows: they
-      // have experts on several ranks where a pin says so.
-      bool isOffered = ep == 1 || !limits.executable || pins[&D::ep];
-      bool fits = isOffered && (ep == 1 || (limits.experts > 1 && limits.experts % ep == 0));
+      bool fits = ep == 1 || (limits.experts > 1 && limits.experts % ep == 0);
       d.ep = ep;
       if (fits && permits(pins[&D::ep], ep) && (d.cp > 1 || !limits.executable || isExecutable(d)))
         addBatches(d);

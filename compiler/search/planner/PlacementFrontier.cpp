@@ -57,10 +57,18 @@ const PlacementSearcher &CellStore::searcher() {
 }
 
 std::optional<ModelCells> CellStore::read(int64_t tp, bool sequenceParallel,
-                                          const SearchedPlacements &placements, bool foldsExperts) {
+                                          const SearchedPlacements &placements, bool foldsExperts,
+                                          int64_t exchangeRanks) {
   mlir::ModuleOp step = searcher().differentiated();
-  return step ? readCells(model, step, tp, sequenceParallel, placements, foldsExperts)
-              : std::nullopt;
+  if (exchangeRanks > 1) {
+    auto [known, isNew] = exchanged.try_emplace(exchangeRanks);
+    if (isNew)
+      known->second = differentiateFolded(*model.module, exchangeRanks);
+    step = known->second.get();
+  }
+  return step
+             ? readCells(model, step, tp, sequenceParallel, placements, foldsExperts, exchangeRanks)
+             : std::nullopt;
 }
 
 const PlacementPoint *CellStore::point(int64_t tp, bool sequenceParallel, bool foldsExperts) {
@@ -93,6 +101,27 @@ const std::vector<const PlacementPoint *> &PlacementFrontier::of(int64_t tp, boo
       it->second.push_back(&point);
   }
   return it->second;
+}
+
+const std::vector<const PlacementPoint *> &PlacementFrontier::of(const Decisions &d) {
+  TensorSplit split = TensorSplit::of(d);
+  const std::vector<const PlacementPoint *> &whole =
+      of(split.tp, split.sequenceParallel, split.foldsExperts);
+  int64_t ranks = store.exchangeRanksOf(d);
+  if (ranks == 1)
+    return whole;
+  auto [it, isNew] = exchanged.try_emplace({split, ranks});
+  auto &[own, all] = it->second;
+  for (size_t index = 0; isNew && index < whole.size(); ++index) {
+    const SearchedPlacements &placements = whole[index]->placements;
+    std::optional<ModelCells> cells =
+        store.read(split.tp, split.sequenceParallel, placements, split.foldsExperts, ranks);
+    if (!cells)
+      break;
+    own.push_back(std::make_unique<PlacementPoint>(PlacementPoint{placements, std::move(*cells)}));
+    all.push_back(own.back().get());
+  }
+  return all;
 }
 
 std::vector<PlacementPoint> PlacementFrontier::search(const TensorSplit &split,

@@ -3,6 +3,7 @@
 
 #include "compiler/decide/decisions/Experts.h"
 #include "compiler/price/estimate/StepEstimate.h"
+#include "compiler/search/placement/ReadCells.h"
 #include "compiler/search/planner/PlacementSearch.h"
 
 #include <map>
@@ -20,8 +21,11 @@ struct PlacementPoint {
 // pattern. They are computed on first use.
 class CellStore {
 public:
-  explicit CellStore(const FoldedModel &model, TensorPattern pattern = TensorPattern::SplitWeights)
-      : model(model), pattern(pattern) {}
+  // `runsPrograms`: of the software. Its programs of models without drops exchange rows of experts,
+  // and cells are read of each number of ranks that these are on.
+  explicit CellStore(const FoldedModel &model, TensorPattern pattern = TensorPattern::SplitWeights,
+                     bool runsPrograms = false)
+      : model(model), pattern(pattern), runsPrograms(runsPrograms) {}
   // Returns Megatron's placements with their cells; null if the model can't be partitioned that
   // way.
   const PlacementPoint *point(int64_t tp, bool sequenceParallel, bool foldsExperts = false);
@@ -32,7 +36,12 @@ public:
   }
   // Returns the model's readCells under the placements; nullopt if the model can't be partitioned.
   std::optional<ModelCells> read(int64_t tp, bool sequenceParallel,
-                                 const SearchedPlacements &placements, bool foldsExperts);
+                                 const SearchedPlacements &placements, bool foldsExperts,
+                                 int64_t exchangeRanks = 1);
+  // Returns the ranks among which the program of the decisions exchanges rows of experts; 1: none.
+  int64_t exchangeRanksOf(const Decisions &decisions) const {
+    return runsPrograms ? dtc::exchangeRanksOf(model, decisions) : 1;
+  }
   const FoldedModel &folded() const { return model; }
   // Returns the searcher, which is made on first use.
   const PlacementSearcher &searcher();
@@ -40,7 +49,9 @@ public:
 private:
   const FoldedModel &model;
   TensorPattern pattern;
-  std::unique_ptr<PlacementSearcher> searching; // made on first use
+  bool runsPrograms;
+  std::unique_ptr<PlacementSearcher> searching;                   // made on first use
+  std::map<int64_t, mlir::OwningOpRef<mlir::ModuleOp>> exchanged; // differentiated, by ranks
   std::map<TensorSplit, std::optional<PlacementPoint>> points;
 };
 
@@ -63,6 +74,9 @@ public:
   // partitioned that way.
   const std::vector<const PlacementPoint *> &of(int64_t tp, bool sequenceParallel,
                                                 bool foldsExperts = false);
+  // Returns the points of decisions: the same placements, with the cells of their program. It ends
+  // before the first point whose program can't be partitioned.
+  const std::vector<const PlacementPoint *> &of(const Decisions &decisions);
 
 private:
   std::vector<PlacementPoint> search(const TensorSplit &split, const ModelCells &megatron);
@@ -72,6 +86,12 @@ private:
   Options options;
   std::map<TensorSplit, std::vector<PlacementPoint>> searched;
   std::map<TensorSplit, std::vector<const PlacementPoint *>> points;
+  // Points whose programs exchange rows, by the ranks among which they do.
+  struct ExchangedPoints {
+    std::vector<std::unique_ptr<PlacementPoint>> own;
+    std::vector<const PlacementPoint *> all;
+  };
+  std::map<std::pair<TensorSplit, int64_t>, ExchangedPoints> exchanged;
 };
 
 } // namespace dtc

@@ -661,7 +661,7 @@ Result<PlanResult> planModel(const PlanRequest &request, std::optional<Plan> *le
                      "use offload_activations=0");
   auto start = std::chrono::steady_clock::now();
   FoldedModel folded = foldFor(request.model, request.precision);
-  CellStore cells(folded, patternOf(*software));
+  CellStore cells(folded, patternOf(*software), software->runsPrograms);
   PlanSearcher searcher(request, *pins, *software, cells);
   Result<PlanResult> outcome = searcher.run(leastMemory);
   outcome = planOnFewerNodes(request, *pins, *software, cells, std::move(outcome),

@@ -207,6 +207,10 @@ Plan planOfStage(Plan plan, const Topology &topology, size_t stage) {
 static std::optional<ModelCells> readCellsOf(const Plan &plan, const FoldedModel &folded,
                                              const SoftwareStack &software) {
   auto [tp, sequenceParallel, foldsExperts] = TensorSplit::of(plan.decisions);
+  int64_t exchangeRanks = software.runsPrograms ? exchangeRanksOf(folded, plan.decisions) : 1;
+  if (plan.opSplits.empty() && tp == 1)
+    return readCells(folded, tp, sequenceParallel, SearchedPlacements(), foldsExperts,
+                     exchangeRanks);
   if (plan.opSplits.empty())
     return readCells(folded, tp, sequenceParallel, foldsExperts, patternOf(software));
   SearchedPlacements placements{plan.opSplits, {}}; // parameters follow
@@ -229,7 +233,7 @@ static std::optional<ModelCells> readCellsOf(const Plan &plan, const FoldedModel
     }
     placements.parameters[name].assign(dims->begin(), dims->end());
   }
-  return readCells(folded, tp, sequenceParallel, placements, foldsExperts);
+  return readCells(folded, tp, sequenceParallel, placements, foldsExperts, exchangeRanks);
 }
 
 Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topology &topology,
