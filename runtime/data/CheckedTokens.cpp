@@ -2,6 +2,7 @@
 #include "runtime/data/CheckedTokens.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/data/Megatron.h"
 
 #include <zlib.h>
 
@@ -49,6 +50,11 @@ Status CheckedTokens::read(uint64_t begin, std::span<int32_t> out) const {
     if (!checked[block].load(std::memory_order_acquire))
       DTC_RETURN_IF_ERROR(checkBlock(block));
   return tokens.read(begin, out);
+}
+
+Status CheckedTokens::documentEnds(std::vector<uint64_t> &ends) const {
+  std::string stem = name().substr(0, name().size() - std::string(".bin").size());
+  return megatronDocumentEnds(stem, size(), ends);
 }
 
 Status crcOfFile(const InputFile &file, uint32_t &crc) {

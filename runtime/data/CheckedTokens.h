@@ -26,6 +26,8 @@ public:
   const std::string &name() const override { return tokens.name(); }
   uint64_t size() const override { return tokens.size(); }
   Status read(uint64_t begin, std::span<int32_t> out) const override;
+  // Reads the .idx beside the ids, which is Megatron-LM's.
+  Status documentEnds(std::vector<uint64_t> &ends) const override;
 
 private:
   Status checkBlock(uint64_t block) const;

@@ -27,4 +27,19 @@ Status Concatenation::read(uint64_t begin, std::span<int32_t> out) const {
   return {};
 }
 
+Status Concatenation::documentEnds(std::vector<uint64_t> &found) const {
+  found.clear();
+  std::vector<uint64_t> ofPart;
+  for (size_t part = 0; part < parts.size(); ++part) {
+    DTC_RETURN_IF_ERROR(parts[part]->documentEnds(ofPart));
+    if (ofPart.empty() && parts[part]->size() > 0) {
+      found.clear(); // a part that does not say leaves the whole without
+      return {};
+    }
+    for (uint64_t end : ofPart)
+      found.push_back(end + (part ? ends[part - 1] : 0));
+  }
+  return {};
+}
+
 } // namespace dtc::rt

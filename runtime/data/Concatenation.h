@@ -18,6 +18,7 @@ public:
   const std::string &name() const override { return whole; }
   uint64_t size() const override { return ends.back(); }
   Status read(uint64_t begin, std::span<int32_t> out) const override;
+  Status documentEnds(std::vector<uint64_t> &found) const override;
 
 private:
   std::string whole;

@@ -141,7 +141,60 @@ Status readSequences(const InputFile &file, uint64_t binBytes, Index &index) {
                               " bytes, but the .bin beside it has ", binBytes));
   return Status::okStatus();
 }
+
+// The tokens of a data set, whose index says where documents end.
+class MegatronTokens final : public TokenSource {
+public:
+  MegatronTokens(std::string stem, const std::string &format, InputFile bin, const Index &index,
+                 uint64_t vocabulary)
+      : TokenSource({.format = format, .files = {bin.path()}, .leftOut = {}}),
+        stem(std::move(stem)),
+        tokens(std::move(bin), format, 0, index.tokens, index.type, vocabulary) {}
+
+  const std::string &name() const override { return tokens.name(); }
+  uint64_t size() const override { return tokens.size(); }
+  Status read(uint64_t begin, std::span<int32_t> out) const override {
+    return tokens.read(begin, out);
+  }
+  Status documentEnds(std::vector<uint64_t> &ends) const override {
+    return megatronDocumentEnds(stem, size(), ends);
+  }
+
+private:
+  std::string stem;
+  TokenArray tokens;
+};
 } // namespace
+
+Status megatronDocumentEnds(const std::string &stem, uint64_t tokens, std::vector<uint64_t> &ends) {
+  ends.clear();
+  InputFile idx;
+  Index index;
+  DTC_RETURN_IF_ERROR(idx.open(stem + ".idx"));
+  DTC_RETURN_IF_ERROR(readHeader(idx, index));
+  DTC_RETURN_IF_ERROR(
+      readSequences(idx, tokens * static_cast<uint64_t>(bytesOf(index.type)), index));
+  Entries<int32_t> lengths(idx, kHeaderBytes, index.sequences);
+  Entries<int64_t> documents(idx, kHeaderBytes + index.sequences * 12, index.documents);
+  uint64_t sequence = 0, end = 0;
+  auto addUntil = [&](uint64_t bound) -> Status {
+    uint64_t begin = end;
+    for (; sequence < bound; ++sequence) {
+      int32_t length = 0;
+      DTC_RETURN_IF_ERROR(lengths.next(length));
+      end += static_cast<uint64_t>(length);
+    }
+    if (end > begin)
+      ends.push_back(end);
+    return {};
+  };
+  for (uint64_t i = 0; i < index.documents; ++i) {
+    int64_t bound = 0;
+    DTC_RETURN_IF_ERROR(documents.next(bound));
+    DTC_RETURN_IF_ERROR(addUntil(static_cast<uint64_t>(bound)));
+  }
+  return addUntil(index.sequences);
+}
 
 Status openMegatron(const std::string &stem, const TokenSourceOptions &options,
                     std::unique_ptr<TokenSource> &source) {
@@ -151,8 +204,8 @@ Status openMegatron(const std::string &stem, const TokenSourceOptions &options,
   Index index;
   DTC_RETURN_IF_ERROR(readHeader(idx, index));
   DTC_RETURN_IF_ERROR(readSequences(idx, bin.size(), index));
-  source = std::make_unique<TokenArray>(std::move(bin), text("Megatron, ", idsOf(index.type)), 0,
-                                        index.tokens, index.type, options.vocabulary);
+  source = std::make_unique<MegatronTokens>(stem, text("Megatron, ", idsOf(index.type)),
+                                            std::move(bin), index, options.vocabulary);
   return Status::okStatus();
 }
 

@@ -41,6 +41,11 @@ public:
   // Copies tokens [begin, begin + out.size()). Any thread may call it. Errors: InvalidArgument past
   // the end; DataLoss for a token outside the vocabulary, with the file and the token's index.
   virtual Status read(uint64_t begin, std::span<int32_t> out) const = 0;
+  // Sets where the documents end, ascending, as the files say; leaves `ends` empty if they do not.
+  virtual Status documentEnds(std::vector<uint64_t> &ends) const {
+    ends.clear();
+    return {};
+  }
 
 private:
   DataOrigin from;
