@@ -338,6 +338,10 @@ REFUSED = [
      "is missing, which linear rotary embedding needs; transformers has no default for it", ""),
     ({**LLAMA, "rope_scaling": {"type": "llama3", "factor": 8.0, "low_freq_factor": 1.0}},
      ["rope_scaling", "high_freq_factor"], "is missing, which llama3 rotary embedding needs", ""),
+    # Llama's class takes no notice of it.
+    ({**LLAMA, "rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.5}},
+     ["rope_parameters", "partial_rotary_factor"], "is 0.5, and dtc knows no such key of default rotary embedding",
+     "take it out"),
     ({**LLAMA, "rope_parameters": {"rope_type": "longrope", "short_factor": [1]}}, ["rope_parameters", "short_factor"],
      "has 1 numbers, wanted 4, one for each pair of elements", ""),
     ({**LLAMA, "rope_parameters": {"rope_type": "longrope", "short_factor": [1] * 4}},
