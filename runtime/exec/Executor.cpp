@@ -3,6 +3,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/comm/Agree.h"
 #include "runtime/exec/Binding.h"
+#include "runtime/exec/ExpertRows.h"
 #include "runtime/exec/Notes.h"
 #include "runtime/exec/StepSlot.h"
 #include "runtime/exec/Trace.h"
@@ -38,6 +39,7 @@ public:
   Status prepare();
 
   const format::Program &program() const override { return step; }
+  size_t expertLayers() const override { return expertRows.front().numLayers(); }
   const std::vector<uint32_t> &coordinates() const override { return coordinate; }
   char *address(uint32_t index) const override {
     const format::Buffer &buffer = *step.buffers()->Get(index);
@@ -84,7 +86,13 @@ private:
   Groups groups;
   BoundProgram bound;
 
-  std::vector<StepSlot> slots; // used in turns
+  // Returns the rows of the step that uses a slot.
+  ExpertRows &rowsOf(const StepSlot &slot) {
+    return expertRows[static_cast<size_t>(&slot - slots.data())];
+  }
+
+  std::vector<StepSlot> slots;        // used in turns
+  std::vector<ExpertRows> expertRows; // of each slot
   uint64_t numEnqueued = 0, numCollected = 0;
   uint32_t trainingSteps = 0; // enqueued
   Status failure;             // the error after which nothing runs
@@ -173,6 +181,9 @@ Status ExecutorImpl::makePlaces() {
   slots.resize(std::max<size_t>(options.stepsAhead, 1));
   for (StepSlot &each : slots)
     DTC_RETURN_IF_ERROR(each.create(step, device, issues));
+  expertRows.resize(slots.size());
+  for (ExpertRows &each : expertRows)
+    DTC_RETURN_IF_ERROR(each.create(executable.manifest(), bound, device));
   return {};
 }
 
@@ -309,6 +320,8 @@ Status ExecutorImpl::enqueueStep(BoundEntry &entry, StepSlot &at, uint64_t &tag)
     tag = tagOf(numEnqueued, i);
     Mark mark{tag, &at.times[i], schedule(instruction, at, tag)};
     DTC_RETURN_IF_ERROR(enqueueInstruction(instruction, issue.layer, run.microBatch, mark));
+    if (at.entry == format::EntryKind::train)
+      DTC_RETURN_IF_ERROR(rowsOf(at).enqueue(i, instruction, device, mark));
   }
   tag = tagOf(numEnqueued, kAround);
   return join(entry, at, tag);
@@ -386,6 +399,8 @@ Status ExecutorImpl::collect(StepResult &result) {
   if (options.trace && at.entry == format::EntryKind::train)
     addTrace(at);
   at.readOutputs(at.entry, result);
+  if (at.entry == format::EntryKind::train)
+    result.expertRows = rowsOf(at).read();
   return {};
 }
 

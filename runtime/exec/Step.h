@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <vector>
 
 namespace dtc::rt {
 
@@ -38,6 +39,8 @@ struct StepResult {
   // The seconds in which stream 0 ran or waited for a collective and computed nothing.
   double exposedCommSeconds = 0;
   std::array<double, numTimeClasses> classSeconds = {};
+  // The rows of each layer of experts of this rank (ExpertRows); empty if each rank has all.
+  std::vector<int64_t> expertRows = {};
 };
 
 // The field of a result for each role of an output.

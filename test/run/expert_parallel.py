@@ -145,6 +145,26 @@ def check_refusals():
                 sys.exit(f"FAILED: {fix}: exit code {result.returncode}, wanted {wanted}:\n{result.stderr}")
 
 
+def check_imbalance():
+    """Step lines say how uneven the rows of ranks are: where all tokens choose the same expert, one rank has all of
+    them, and without experts on several ranks all have as many.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        path, data = write_case(Path(name), ONE, random.Random(1))
+        same = as_graph(path, SEQUENCE)
+        same.write_text(re.sub(r'(gate\.weight") normal\([^)]*\)', r"\1 zeros", same.read_text()))
+        for ranks, fix, least, most in ((4, "dp=4,tp=1,ep=4", 4.0, 4.0), (4, "dp=4,tp=1,ep=2", 2.0, 2.0),
+                                        (4, "dp=2,tp=1,pp=2,ep=2", 2.0, 2.0), (2, "dp=2,tp=1,ep=1", 1.0, 1.0)):
+            for row in train(compiled(Path(name), same, ranks, fix), ranks, data, 2):
+                found = row.get("expert_imbalance"), row.get("expert_rounds")
+                if found[0] is None or not least <= found[0] <= most or found[1] != 1:
+                    sys.exit(f"FAILED: {fix}: step {row['step']} has imbalance and rounds {found}, wanted {most} and 1")
+        path, data = write_case(Path(name), EIGHT, random.Random(1))
+        rows = train(compiled(Path(name), path, 4, "dp=4,tp=1,ep=4"), 4, data, 4)
+        if not all(1.0 < row["expert_imbalance"] < 2.0 for row in rows):
+            sys.exit(f"FAILED: imbalance is {[row['expert_imbalance'] for row in rows]}, wanted between 1 and 2")
+
+
 def plan_for(path, ranks, *flags, batch=16):
     """Returns the file of the plan that the planner makes, and what is in it."""
     file = path.parent / "plan.json"
@@ -174,6 +194,8 @@ def check_prices():
             (program,) = json.loads(dtc("inspect", dte, "--format", "json"))["programs"]
             sent = sum(each["bytes"] for each in program["communication"]
                        if each["group"] == "ep" and each["kind"] == "all_to_all")
+            if any("ep" not in places for name, places in read["tensors"].items() if ".experts." in name):
+                sys.exit(f"FAILED: {fix}: each rank has parameters of all experts: {read['tensors']}")
             if priced != sent or sent == 0:
                 sys.exit(f"FAILED: {fix}: a rank sends {sent} bytes among the ranks of experts, priced {priced}")
 
@@ -205,6 +227,7 @@ def main():
     if only is None:
         worst = max(worst, check_resumed())
         check_refusals()
+        check_imbalance()
         check_prices()
         check_chosen()
     print(f"{len(cases)} of {len(cases)} cases match one device, largest difference {worst:.2e}")

@@ -3,6 +3,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/format/Printable.h"
 
+#include <cmath>
 #include <cstdio>
 #include <ctime>
 
@@ -95,6 +96,13 @@ std::vector<Metric> metricsOf(const StepReport &report, const std::vector<BlockN
   metrics.add(report.residentBytes > 0, "dtc_memory_resident_bytes",
               "Host memory that rank 0's process has.", static_cast<double>(report.residentBytes));
   addRanks(report.loads, metrics);
+  ExpertLoads experts = report.experts.value_or(ExpertLoads());
+  metrics.add(report.experts && std::isfinite(experts.imbalance), "dtc_expert_imbalance_ratio",
+              "Most rows of a rank's experts over the mean, of the layer where that is most.",
+              experts.imbalance);
+  metrics.add(report.experts.has_value(), "dtc_expert_rounds",
+              "Exchanges that a layer of experts took, of the layer that took most.",
+              static_cast<double>(experts.rounds));
   metrics.add(true, "dtc_elapsed_seconds", "The job's time so far, of all its starts.",
               report.elapsed);
   metrics.begin("dtc_goodput_ratio", "Share of the job's time, by cause.");

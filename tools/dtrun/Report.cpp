@@ -91,6 +91,13 @@ std::string goodputField(const StepReport &report) {
   return text(",\"elapsed_s\":", number(report.elapsed), ",\"goodput\":", shares, "}");
 }
 
+std::string expertFields(const StepReport &report) {
+  if (!report.experts)
+    return "";
+  return text(",\"expert_imbalance\":", number(report.experts->imbalance, true, "%.6g"),
+              ",\"expert_rounds\":", report.experts->rounds);
+}
+
 std::string normsField(const StepReport &report) {
   std::string norms;
   for (const BlockNorm &norm : report.norms)
@@ -102,20 +109,21 @@ std::string normsField(const StepReport &report) {
 // Returns the keys that the step line and the log share, without braces.
 std::string fields(const StepReport &report) {
   const StepResult &result = report.result;
-  return text("\"step\":", report.step, ",\"loss\":", number(result.loss, result.hasLoss),
-              ",\"grad_norm\":", number(result.gradNorm, result.hasGradNorm),
-              ",\"lr\":", number(report.learningRate), ",\"step_time_s\":", number(report.seconds),
-              ",\"samples_per_s\":", number(report.samplesPerSecond),
-              ",\"tokens_per_s\":", number(tokensPerSecond(report), report.sequenceLength > 0),
-              ",\"mfu\":", number(report.mfu, report.mfu >= 0), ",\"exposed_comm_fraction\":",
-              number(exposedFraction(report), splitOf(report).has_value()),
-              ",\"peak_memory_bytes\":", report.peakMemoryBytes,
-              ",\"skipped_steps\":", number(result.skippedSteps, result.hasSkippedSteps),
-              ",\"loss_scale\":", number(result.lossScale, result.hasLossScale),
-              ",\"roll_backs\":", report.rollBacks, ",\"skipped_batches\":", report.skippedBatches,
-              ",\"checkpoint_stall_s\":", number(report.checkpointStall), splitFields(report),
-              ",\"resident_bytes\":", report.residentBytes ? text(report.residentBytes) : "null",
-              loadFields(report.loads), goodputField(report), normsField(report));
+  return text(
+      "\"step\":", report.step, ",\"loss\":", number(result.loss, result.hasLoss),
+      ",\"grad_norm\":", number(result.gradNorm, result.hasGradNorm),
+      ",\"lr\":", number(report.learningRate), ",\"step_time_s\":", number(report.seconds),
+      ",\"samples_per_s\":", number(report.samplesPerSecond),
+      ",\"tokens_per_s\":", number(tokensPerSecond(report), report.sequenceLength > 0),
+      ",\"mfu\":", number(report.mfu, report.mfu >= 0),
+      ",\"exposed_comm_fraction\":", number(exposedFraction(report), splitOf(report).has_value()),
+      ",\"peak_memory_bytes\":", report.peakMemoryBytes,
+      ",\"skipped_steps\":", number(result.skippedSteps, result.hasSkippedSteps),
+      ",\"loss_scale\":", number(result.lossScale, result.hasLossScale),
+      ",\"roll_backs\":", report.rollBacks, ",\"skipped_batches\":", report.skippedBatches,
+      ",\"checkpoint_stall_s\":", number(report.checkpointStall), splitFields(report),
+      ",\"resident_bytes\":", report.residentBytes ? text(report.residentBytes) : "null",
+      loadFields(report.loads), goodputField(report), expertFields(report), normsField(report));
 }
 
 std::string skippedText(const StepResult &result) {

@@ -4,6 +4,7 @@
 #include "runtime/base/Status.h"
 #include "runtime/exec/Executor.h"
 #include "tools/dtrun/BlockNorms.h"
+#include "tools/dtrun/ExpertLoads.h"
 #include "tools/dtrun/Goodput.h"
 #include "tools/dtrun/RankLoads.h"
 
@@ -31,9 +32,10 @@ struct StepReport {
   bool isSkipped = false;
   double inputWait = 0; // seconds of this step in which only data was missing
   RankLoads loads;
-  SpentSeconds goodput = {};    // shares of the job's time so far
-  double elapsed = 0;           // seconds of the job so far
-  std::vector<BlockNorm> norms; // of parameters; empty if they were not measured
+  std::optional<ExpertLoads> experts; // none if the model has none
+  SpentSeconds goodput = {};          // shares of the job's time so far
+  double elapsed = 0;                 // seconds of the job so far
+  std::vector<BlockNorm> norms;       // of parameters; empty if they were not measured
 };
 
 // The seconds of a step on this rank by cause. Their sum is the time of the step.
@@ -49,7 +51,8 @@ std::optional<StepSplit> splitOf(const StepReport &report);
 // mfu, exposed_comm_fraction, peak_memory_bytes, skipped_steps (so far), loss_scale, roll_backs,
 // skipped_batches, checkpoint_stall_s, compute_s, exposed_comm_s, input_wait_s, other_s,
 // resident_bytes, rank_work_s (a list), slowest_rank, slowest_excess, straggler, straggler_cost,
-// elapsed_s, goodput (an object), and if they were measured param_norms (an object). A value that
+// elapsed_s, goodput (an object), expert_imbalance and expert_rounds of models with experts, and if
+// they were measured param_norms (an object). A value that
 // is unknown or not finite is null, and so are the tokens of a model without sequences and the
 // scale of a program that has none. docs/watching.md explains each key.
 std::string stepAsJson(const StepReport &report);

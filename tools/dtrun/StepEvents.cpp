@@ -47,6 +47,9 @@ std::vector<Scalar> scalarsOf(const StepReport &report) {
   add(report.loads.slowest >= 0, "ranks/slowest", report.loads.slowest);
   add(report.loads.slowest >= 0, "ranks/slowest_excess", report.loads.excess);
   add(report.loads.straggler.rank >= 0, "ranks/straggler_cost", report.loads.straggler.costShare);
+  ExpertLoads experts = report.experts.value_or(ExpertLoads());
+  add(report.experts.has_value(), "experts/imbalance", experts.imbalance);
+  add(report.experts.has_value(), "experts/rounds", static_cast<double>(experts.rounds));
   for (size_t i = 0; i < numSpent; ++i)
     add(true, text("goodput/", nameOf(static_cast<Spent>(i))), report.goodput[i]);
   for (const BlockNorm &norm : report.norms)

@@ -88,6 +88,7 @@ private:
   std::chrono::steady_clock::time_point lapBegin;
   RunRecord record;
   Watch watch;
+  ExpertLoadMeter experts;
   Divergence divergence;
   RunFiles files;
   float baseLearningRate = 0;
@@ -114,6 +115,7 @@ Status Trainer::prepare() {
   startUp.enter(Phase::MakingGroups);
   ExecutorOptions wanted{.trace = !options.profile.empty(), .progress = progress};
   DTC_RETURN_IF_ERROR(Executor::create(executable, world, *device, wanted, executor));
+  DTC_RETURN_IF_ERROR(experts.open(executable.manifest(), world, executor->expertLayers()));
   startUp.enter(Phase::OpeningOutputs);
   baseLearningRate =
       options.hasLearningRate ? options.learningRate : executable.manifest().default_lr();
@@ -257,6 +259,7 @@ Status Trainer::readNext(uint64_t step, std::chrono::steady_clock::time_point be
 
 Status Trainer::completeReport(StepReport &report) {
   DTC_RETURN_IF_ERROR(bringOutputs(executable.manifest(), world, report.result));
+  DTC_RETURN_IF_ERROR(experts.measure(report.result.expertRows, world, report.experts));
   report.learningRate =
       report.result.hasLearningRate ? report.result.learningRate : baseLearningRate;
   report.rollBacks = divergence.rollBacks();

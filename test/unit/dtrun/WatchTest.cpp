@@ -52,6 +52,19 @@ TEST(RankLoads, KnowsNothingWhereOneRankIsNotKnown) {
   EXPECT_EQ(loadsOf({2}, 4).slowest, -1);
 }
 
+// Ranks of other programs have other layers; a layer that no row went to says nothing.
+TEST(ExpertLoads, TheImbalanceIsThatOfTheWorstLayer) {
+  const int32_t ofTwo[] = {6, 4, 2, 4};
+  const uint32_t alike[] = {0, 0};
+  EXPECT_DOUBLE_EQ(imbalanceOf(ofTwo, 2, alike), 1.5);
+  const int32_t ofStages[] = {6, 0, 2, 0, 10, 1, 10, 7};
+  const uint32_t stages[] = {0, 0, 1, 1};
+  EXPECT_DOUBLE_EQ(imbalanceOf(ofStages, 2, stages), 1.75);
+  const int32_t even[] = {0, 5, 0, 5};
+  EXPECT_DOUBLE_EQ(imbalanceOf(even, 2, alike), 1);
+  EXPECT_DOUBLE_EQ(imbalanceOf({}, 0, alike), 1);
+}
+
 TEST(BlockNorms, ABlockEndsWithItsNumber) {
   EXPECT_EQ(blockOf("transformer.h.3.attn.c_attn.weight"), "transformer.h.3");
   EXPECT_EQ(blockOf("model.layers.10.mlp.experts.2.w1.weight"), "model.layers.10");
@@ -134,6 +147,7 @@ StepReport example() {
   report.elapsed = 80;
   report.rollBacks = 2;
   report.skippedBatches = 5;
+  report.experts = {.imbalance = 1.5, .rounds = 2};
   return report;
 }
 
@@ -158,6 +172,8 @@ TEST(MetricsPage, HasWhatIsKnownOfAStep) {
   EXPECT_EQ(values["dtc_tokens_per_second"], 41600);
   EXPECT_EQ(values["dtc_rank_work_seconds{rank=1}"], 0.04);
   EXPECT_EQ(values["dtc_slowest_rank"], 1);
+  EXPECT_EQ(values["dtc_expert_imbalance_ratio"], 1.5);
+  EXPECT_EQ(values["dtc_expert_rounds"], 2);
   EXPECT_EQ(values["dtc_goodput_ratio{cause=start_up}"], 0.25);
   EXPECT_EQ(values["dtc_elapsed_seconds"], 80);
   EXPECT_EQ(values["dtc_param_norm{block=h.0}"], 2.5);
