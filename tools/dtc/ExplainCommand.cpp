@@ -1,5 +1,6 @@
 // dtc explain: shows what a stage, an op or a tensor of a plan does and costs.
 #include "compiler/describe/topology/LoadTopology.h"
+#include "compiler/show/explain/ExplainExperts.h"
 #include "compiler/show/explain/ExplainOps.h"
 #include "compiler/show/explain/ExplainParts.h"
 #include "compiler/show/explain/ExplainStage.h"
@@ -19,6 +20,7 @@ namespace {
 struct ExplainFlags {
   std::string file, op, tensor, model, topology, format = "text";
   int64_t stage = -1;
+  bool experts = false;
 };
 
 // Returns the flags that load what the plan was made for. --model and --topology take precedence
@@ -66,6 +68,8 @@ int runExplain(const ExplainFlags &flags) {
     done = explainOps(llvm::outs(), request, flags.op);
   } else if (!flags.tensor.empty()) {
     done = explainTensor(llvm::outs(), request, flags.tensor);
+  } else if (flags.experts) {
+    done = explainExperts(llvm::outs(), request, stage);
   } else {
     if (!asked && !request.json)
       llvm::outs() << figures::settingsText(*plan) << "\nThe slowest stage; --stage N, --op NAME "
@@ -79,9 +83,10 @@ int runExplain(const ExplainFlags &flags) {
 
 void addExplain(CLI::App &app, int &exitCode) {
   CLI::App *command = app.add_subcommand(
-      "explain", "Explains what a stage, an op or a tensor of a plan does and costs\n\nExamples:\n "
-                 " dtc explain plan.json --stage 0\n  dtc explain plan.json --op mlp.c_fc\n  dtc "
-                 "explain plan.json --tensor transformer.wte.weight");
+      "explain",
+      "Explains what a stage, an op or a tensor of a plan does and costs\n\nExamples:\n "
+      " dtc explain plan.json --stage 0\n  dtc explain plan.json --op mlp.c_fc\n  dtc "
+      "explain plan.json --experts\n  dtc explain plan.json --tensor transformer.wte.weight");
   auto flags = std::make_shared<ExplainFlags>();
   command->add_option("PLAN", flags->file, "plan JSON of 'dtc plan -o', or a .dte file")
       ->required();
@@ -99,6 +104,11 @@ void addExplain(CLI::App &app, int &exitCode) {
                      ->check(notEmpty());
   op->excludes(stage)->excludes(tensor);
   tensor->excludes(stage);
+  command
+      ->add_flag("--experts", flags->experts,
+                 "rows of experts, bytes of their exchange, and what uneven use costs")
+      ->excludes(op)
+      ->excludes(tensor);
   command->add_option("--model", flags->model,
                       "the model (default: the file that the plan was made from)");
   command->add_option("--topology", flags->topology, "the topology (default: the plan's)");
