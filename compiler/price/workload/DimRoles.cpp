@@ -125,10 +125,12 @@ void DimRoles::visit(Operation &op, bool isReversed) {
 
 void DimRoles::visitRule(Operation *op, const graph::OpRule &rule) {
   SmallVector<uint8_t, 8> loops = rolesOfLoops(op, rule);
+  // What a view is of learns from it that it is of experts, as biases do.
+  uint8_t back = rule.kind == graph::OpKind::View ? kBothWays | ScalesWithExperts : kBothWays;
   for (auto [result, tensor] : llvm::zip(op->getResults(), rule.results))
     for (auto [dim, ofDim] : llvm::zip(of(result), tensor))
       if (ofDim.size() == 1)
-        loops[ofDim.front()] |= dim & kBothWays;
+        loops[ofDim.front()] |= dim & back;
   auto rolesOf = [&](const graph::TensorLoops &tensor) {
     return llvm::map_to_vector<4>(tensor, [&](const graph::DimLoops &dim) {
       uint8_t all = 0;
@@ -142,7 +144,7 @@ void DimRoles::visitRule(Operation *op, const graph::OpRule &rule) {
   for (auto [result, tensor] : llvm::zip(op->getResults(), rule.results))
     add(result, rolesOf(tensor));
   // Weights of experts learn from their op that they are.
-  uint8_t mask = rule.expertLoops.empty() ? kBothWays : 0xff;
+  uint8_t mask = rule.expertLoops.empty() ? back : 0xff;
   for (auto [operand, tensor] : llvm::zip(op->getOperands(), rule.operands))
     add(operand, masked(rolesOf(tensor), mask));
 }
