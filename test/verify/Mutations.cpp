@@ -1,4 +1,5 @@
 #include "test/verify/Mutations.h"
+#include "test/verify/ExpertMutations.h"
 
 #include "runtime/format/Operands.h"
 
@@ -595,6 +596,10 @@ const std::vector<Mutation> &allMutations() {
       {"lost addend", loseAddend, false},
       {"wrong memory", changeMemory, true},
       {"wrong columns", changeColumns, true},
+      {"numbers of rows before their exchange", readOwnNumbers, false},
+      {"rows of experts before their exchange", readOwnRows, false},
+      {"gradients of experts over all ranks", sumExpertsOverAll, false},
+      {"other gradients over equal experts", sumOthersOverFew, false},
   };
   return all;
 }
