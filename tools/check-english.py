@@ -4,8 +4,9 @@
   tools/check-english.py [--root DIR] [--table] [FOLDER...]
 
 For every folder (the named ones, or all), counts the comments that open with a dependent or prepositional clause ("What
-is left", "Of all ranks"), the public declarations of headers that have a docstring, lines that are too long, and words
-that docs/glossary.md refuses. Prints file:line of each fault of a folder that is over a limit, and exits with 1.
+is left", "Of all ranks"), the public declarations of headers that have a docstring, lines that are too long, words of
+comments and names of code that docs/glossary.md refuses. Prints file:line of each fault of a folder that is over a
+limit, and exits with 1.
 --table prints the shares of every folder. test/tools/check_english_test.py tests this file.
 """
 import argparse
@@ -164,7 +165,10 @@ def declared(statement, scopes):
     return match.group(1)
 
 
-# Words
+# Words and names
+
+NAMES_TITLE = "## Names that code does not use"
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 def words_of(root):
@@ -178,6 +182,30 @@ def words_of(root):
     return words
 
 
+def names_of(root):
+    """Returns (pattern, advice) of the last table of docs/glossary.md, whose second column has patterns of names."""
+    table = root / "docs/glossary.md"
+    names, is_last = [], False
+    for line in table.read_text().splitlines() if table.exists() else []:
+        is_last = is_last or line == NAMES_TITLE
+        cells = [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line.strip("|"))]
+        if is_last and line.startswith("|") and len(cells) == 2:
+            names += [(re.compile(rf"(?<!\w)(?:{name})(?!\w)"), cells[0])
+                      for name in re.findall(r"`([^`]+)`", cells[1])]
+    return names
+
+
+def refused_names(lines, names):
+    """Returns (line, message) of each refused name in C++ code; comments and strings have none."""
+    found = []
+    for number, line in enumerate(lines, 1):
+        at = comment_column(line, "//")
+        code = STRING.sub('""', line if at is None else line[:at])
+        found += [(number, f"names '{match.group(0)}'; say: {advice}")
+                  for pattern, advice in names for match in pattern.finditer(code)]
+    return found
+
+
 # Folders
 
 
@@ -187,7 +215,7 @@ class Folder:
     def __init__(self):
         self.comments, self.openings = 0, []
         self.declarations, self.bare = 0, []
-        self.long_lines, self.words = [], []
+        self.long_lines, self.words = [], []  # words: refused words of comments, and names of code
 
     def openings_share(self):
         return len(self.openings) / max(self.comments, 1)
@@ -226,7 +254,7 @@ def prose_of(lines):
     return found
 
 
-def check_file(folder, name, text, words):
+def check_file(folder, name, text, words, names=()):
     """Adds the counts and faults of one file to its folder."""
     lines = text.splitlines()
     suffix = Path(name).suffix
@@ -251,13 +279,15 @@ def check_file(folder, name, text, words):
     folder.long_lines += [(name, number, f"{len(line)} columns; at most {columns}")
                           for number, line in (texts if suffix == ".md" else enumerate(lines, 1))
                           if is_breakable(line, columns) and not is_formatted(name, line)]
+    if suffix in CPP - {".td"}:
+        folder.words += [(name, number, message) for number, message in refused_names(lines, names)]
     for number, line in texts:
         prose = re.sub(r"`[^`]*`", "``", line)  # names of the code are no words
         folder.words += [(name, number, f"says '{match.group(0)}'; say: {advice}")
                          for pattern, advice in words for match in pattern.finditer(prose)]
 
 
-def check(root, files, words):
+def check(root, files, words, names=()):
     """Returns the Folder of each directory of the files, by its path."""
     folders = defaultdict(Folder)
     for name in files:
@@ -266,7 +296,8 @@ def check(root, files, words):
             continue
         if name == "docs/glossary.md":  # it quotes the words to avoid
             continue
-        check_file(folders[str(Path(name).parent)], name, path.read_text(errors="replace"), words)
+        check_file(folders[str(Path(name).parent)], name, path.read_text(errors="replace"), words,
+                   names)
     return folders
 
 
@@ -277,7 +308,7 @@ def main():
     parser.add_argument("folders", nargs="*", help="check only these")
     args = parser.parse_args()
     files = subprocess.run(["git", "-C", args.root, "ls-files"], check=True, capture_output=True, text=True)
-    folders = check(args.root, files.stdout.split("\n"), words_of(args.root))
+    folders = check(args.root, files.stdout.split("\n"), words_of(args.root), names_of(args.root))
     failed = False
     if args.table:
         print("comments  clause  declarations  docstrings  long lines  words  folder")

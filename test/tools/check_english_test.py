@@ -131,6 +131,14 @@ class Runs(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("a/A.cpp:1: says 'outcome'; say: status", text)
 
+    def test_names_of_the_last_table_fail_in_code_alone(self):
+        table = "## Names that code does not use\n\n| say | refused |\n| --- | --- |\n| position | `places?(?!\\()` |\n"
+        code, text = self.run_in({"docs/glossary.md": table, "a/A.cpp": "int places = 1;\n"})
+        self.assertEqual(code, 1)
+        self.assertIn("a/A.cpp:1: names 'places'; say: position", text)
+        kept = 'void place(); // in place\nint inPlace = f("place"), places_2 = 0;\n'
+        self.assertEqual(self.run_in({"docs/glossary.md": table, "a/A.cpp": kept})[0], 0)
+
     def test_headers_without_docstrings_fail(self):
         code, text = self.run_in({"a/A.h": "// Folder.\nint a();\nint b();\n"})
         self.assertEqual(code, 1)
