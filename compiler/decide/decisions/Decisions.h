@@ -109,6 +109,8 @@ struct Decisions {
   int64_t ringRanks() const { return cp / headRanks(); }
   // Returns true if ranks gather keys and values before their attention, instead of passing them.
   bool gathersKeys() const { return contextKind == ContextKind::AllGather; }
+  // Returns true if ZeRO shards among groups of dp, which hold copies of each other.
+  bool hasZeroGroups() const { return zeroGroup > 0; }
   // Ranks that hold parts of what ZeRO shards.
   int64_t zeroRanks() const { return zeroGroup > 0 ? zeroGroup : dp; }
   // Ranks of a stage that expert parallelism spreads experts over, `ep` after `ep` of them.

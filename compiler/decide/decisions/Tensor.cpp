@@ -123,7 +123,7 @@ constexpr Rule kRulesOfParts[] = {
      .mend = "use placement=megatron",
      .scope = Rule::Scope::Pins}, // op by op, a plan says what it has
     {.keys = "tp_of_parts,zero_group",
-     .holds = [](const Decisions &d) { return !d.hasUnevenTensor() || d.zeroGroup == 0; },
+     .holds = [](const Decisions &d) { return !d.hasUnevenTensor() || !d.hasZeroGroups(); },
      .why = "parts have different numbers of ranks of dp",
      .mend = "use zero_group=0"},
     {.keys = "tp_of_parts,vocab_over_pp",

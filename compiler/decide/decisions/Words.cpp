@@ -111,7 +111,7 @@ std::string vocabularyText(const Decisions &d) {
 
 std::string zeroText(const Decisions &d) {
   return "ZeRO " + std::to_string(d.zero) +
-         (d.zeroGroup > 0 ? " in groups of " + std::to_string(d.zeroGroup) : "");
+         (d.hasZeroGroups() ? " in groups of " + std::to_string(d.zeroRanks()) : "");
 }
 
 std::string orderText(const AxisOrder &order) {
