@@ -11,7 +11,7 @@ constexpr llvm::StringLiteral kRateAttr = "graph.rate";
 // multiplies by stay in f32.
 constexpr llvm::StringLiteral kWideAttr = "graph.wide";
 // Unit attribute of a graph.reduce: a sum over the samples of all ranks of data parallelism, which
-// they exchange in the middle of a pass.
+// they all-reduce in the middle of a pass.
 constexpr llvm::StringLiteral kStatisticAttr = "graph.statistic";
 
 } // namespace dtc::graph

@@ -1,7 +1,7 @@
 // Makes the parts of a batch channels of their own.
 //
 // x [ranks * b, channels, ...] becomes [b, ranks * channels, ...]: on the mesh a rank keeps its
-// elements, and its channels are of its samples alone, so that nothing is exchanged. The state gets
+// elements, and its channels are of its samples alone, so that nothing is reduced. The state gets
 // the mean over the parts. The parts are written out in graph IR, so that one device computes
 // the same.
 #include "passes/graph/StatisticsOfParts.h"

@@ -1,4 +1,4 @@
-// The exchange of gradients: beside the backward pass or after it, and in buckets.
+// The reduction of gradients: beside the backward pass or after it, and in buckets.
 #include "compiler/decide/decisions/Families.h"
 
 namespace dtc::families {

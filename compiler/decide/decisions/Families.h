@@ -14,7 +14,7 @@ llvm::ArrayRef<Decision> experts();   // expert parallelism
 llvm::ArrayRef<Decision> zero();      // ZeRO and its groups
 llvm::ArrayRef<Decision> memory();    // recomputation, and what is on the host
 llvm::ArrayRef<Decision> axisOrder(); // order of the mesh axes on the links
-llvm::ArrayRef<Decision> buckets();   // exchange of gradients
+llvm::ArrayRef<Decision> buckets();   // reduction of gradients
 
 // The reasons of decisions that are taken for a step as a whole.
 inline constexpr LeftOut kOfTheStep[] = {

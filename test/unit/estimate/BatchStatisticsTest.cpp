@@ -1,4 +1,4 @@
-// The exchanges of batch norm over the ranks that share a batch.
+// The all-reduces of batch norm over the ranks that share a batch.
 #include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/price/cost/CollectiveCost.h"
 #include "compiler/price/estimate/CellCost.h"
