@@ -118,7 +118,7 @@ def Graph_BatchNormaliseOp : Graph_Op<"batch_normalise", [Pure, Graph_Rule, Grap
     gradient is that of training. With g = dy * weight, n elements in a channel and the normalised x^:
     dx = (g - mean(g) - x^ mean(g x^)) / sqrt(variance + epsilon), so that backward has two sums over the batch as well.
 
-    On the mesh, channels split; over other dims the statistics are sums that ranks finish together, an exchange of 2
+    On the mesh, channels split; over other dims the statistics are sums that ranks finish together, an all-reduce of 2
     numbers per channel in forward and of 2 in backward. `dtc-differentiate` replaces the op by ops with one sum each.
 
     Constraints:
