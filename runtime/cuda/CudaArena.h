@@ -22,6 +22,8 @@ public:
 
 private:
   Status canMap(cu::Device device, bool &can) const;
+  // Sets the handles that the device says it may have.
+  Status findHandles(cu::Device device, int &handles) const;
   Status map(cu::Device device, uint64_t bytes);
 
   const cu::Driver &driver;

@@ -33,10 +33,13 @@ struct MemoryLocation {
   int type = 1; // device memory
   int id = 0;
 };
+// CUmemAllocationHandleType: what lets other processes map memory, those of one machine or those of
+// all machines that one NVLink connects.
+inline constexpr int handleOfFile = 1, handleOfFabric = 8;
 // CUmemAllocationProp
 struct AllocationProperties {
-  int type = 1;    // pinned, as all device memory is
-  int handles = 1; // a file descriptor that other processes may map
+  int type = 1; // pinned, as all device memory is
+  int handles = handleOfFile;
   MemoryLocation location;
   void *windows = nullptr;
   unsigned char compression = 0, isForNetwork = 0;
@@ -56,15 +59,16 @@ inline constexpr Result success = 0, errorInvalidValue = 1, errorOutOfMemory = 2
                         errorUnsupportedPtxVersion = 222, errorOperatingSystem = 304,
                         errorInvalidHandle = 400, errorNotFound = 500, errorNotReady = 600,
                         errorIllegalAddress = 700, errorLaunchOutOfResources = 701,
-                        errorLaunchFailed = 719, errorCaptureUnsupported = 900,
-                        errorCaptureInvalidated = 901, errorCaptureMerge = 902,
-                        errorCaptureUnmatched = 903, errorCaptureUnjoined = 904,
-                        errorCaptureIsolation = 905, errorCaptureImplicit = 906,
-                        errorCapturedEvent = 907;
+                        errorLaunchFailed = 719, errorNotPermitted = 800,
+                        errorCaptureUnsupported = 900, errorCaptureInvalidated = 901,
+                        errorCaptureMerge = 902, errorCaptureUnmatched = 903,
+                        errorCaptureUnjoined = 904, errorCaptureIsolation = 905,
+                        errorCaptureImplicit = 906, errorCapturedEvent = 907;
 
 inline constexpr int attributePciBus = 33, attributePciDevice = 34, attributePciDomain = 50;
 inline constexpr int attributeVirtualMemory = 102, attributeMemoryAsFile = 103,
-                     attributeDirectNetwork = 110, granularityRecommended = 1;
+                     attributeDirectNetwork = 110, attributeMemoryOnFabric = 128,
+                     granularityRecommended = 1;
 inline constexpr int attributeMaxSharedOptin = 97, attributeMajor = 75, attributeMinor = 76;
 inline constexpr int functionMaxDynamicShared = 8;
 inline constexpr unsigned streamNonBlocking = 1, eventDefault = 0, eventDisableTiming = 2;

@@ -28,6 +28,9 @@ struct FakeCudaOptions {
   bool slowCudnn = false;  // cuDNN is slower than that
   int driverVersion = 13000;
   bool maps = true; // memory can be mapped
+  // Memory may be mapped over NVLink by other machines: never, or where it asks for that; or the
+  // device says so, and refuses it.
+  enum { NoFabric, Fabric, RefusedFabric } fabric = NoFabric;
   // Queues on which branches of a graph wait for each other, in any order; 0: one for each branch.
   size_t graphQueues = 0;
   // Calls of a stream that may be outstanding before the next one waits; 0: any number.

@@ -120,6 +120,9 @@ Result cuDeviceGetAttribute(int *value, int attribute, cu::Device device) {
   case cu::attributeDirectNetwork:
     *value = m.options.maps ? 1 : 0;
     return cu::success;
+  case cu::attributeMemoryOnFabric:
+    *value = m.options.fabric != FakeCudaOptions::NoFabric;
+    return cu::success;
   case cu::attributePciDevice:
   case cu::attributePciDomain:
     *value = 0;

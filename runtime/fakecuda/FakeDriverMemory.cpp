@@ -79,7 +79,13 @@ Result cuMemCreate(cu::Allocation *made, size_t bytes, const cu::AllocationPrope
                    unsigned long long flags) {
   DTC_FAKE_DRIVER(false)
   FakeGpu &gpu = m.current();
-  if (bytes == 0 || bytes % granularity != 0 || flags != 0 || properties->handles != 1 ||
+  // Arenas that others could map, and that do not let them, are slow.
+  int wanted = m.options.fabric == FakeCudaOptions::Fabric ? cu::handleOfFile | cu::handleOfFabric
+                                                           : cu::handleOfFile;
+  if (m.options.fabric == FakeCudaOptions::RefusedFabric &&
+      (properties->handles & cu::handleOfFabric) != 0)
+    return cu::errorNotPermitted;
+  if (bytes == 0 || bytes % granularity != 0 || flags != 0 || properties->handles != wanted ||
       properties->location.id != Machine::currentGpu)
     return cu::errorInvalidValue;
   awaitGpu(m, lock);

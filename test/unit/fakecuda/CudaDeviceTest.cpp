@@ -328,6 +328,20 @@ TEST(CudaDevice, TakesItsArenaEitherWay) {
     }
 }
 
+// Where NVLink connects machines, those may map the arena, if the machine's service lets them.
+TEST(CudaDevice, LetsOtherMachinesMapItsArena) {
+  for (auto fabric :
+       {FakeCudaOptions::NoFabric, FakeCudaOptions::Fabric, FakeCudaOptions::RefusedFabric}) {
+    auto fake = makeFakeCuda({.memoryBytes = 1024, .fabric = fabric});
+    std::unique_ptr<Device> device;
+    ASSERT_TRUE(makeCudaDevice(*fake, {}, device).ok());
+    Status status = device->allocateArena(format::MemorySpace::device, 256);
+    EXPECT_TRUE(status.ok()) << status.message();
+    device.reset();
+    EXPECT_EQ(fake->leaks(), "");
+  }
+}
+
 // The first contents of the arena do not depend on when the fill is executed.
 TEST(CudaDevice, HasAnArenaOfZerosWheneverItIsMade) {
   for (uint64_t seed = 1; seed <= 10; ++seed)

@@ -89,6 +89,8 @@ static_assert(attributeVirtualMemory == CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAG
                   CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED &&
               attributeDirectNetwork ==
                   CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED &&
+              attributeMemoryOnFabric == CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED &&
+              handleOfFabric == CU_MEM_HANDLE_TYPE_FABRIC &&
               granularityRecommended == CU_MEM_ALLOC_GRANULARITY_RECOMMENDED);
 static_assert(sizeof(AllocationProperties) == sizeof(CUmemAllocationProp) &&
               offsetof(AllocationProperties, location) == offsetof(CUmemAllocationProp, location) &&

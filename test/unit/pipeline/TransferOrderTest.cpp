@@ -67,6 +67,10 @@ public:
       : isSerial(isSerial), stages(orders.size()) {
     for (size_t stage = 0; stage < orders.size(); ++stage)
       for (const PipelineStep &step : orders[stage])
+        if (step.kind == PipelineStep::Receive)
+          received.insert({static_cast<ptrdiff_t>(stage), readBy(step.task)});
+    for (size_t stage = 0; stage < orders.size(); ++stage)
+      for (const PipelineStep &step : orders[stage])
         add(stages[stage], step, tensors, collectives);
   }
 
@@ -103,13 +107,17 @@ private:
     int launches = 0;
   };
 
+  // What a task reads is named after its sender.
+  static Value readBy(const PipelineTask &task) {
+    bool backward = isBackward(task);
+    return {task.chunk + (backward ? 1 : -1), task.microBatch, backward, 0};
+  }
+
   void add(Stage &stage, const PipelineStep &step, int tensors, int collectives) {
     const PipelineTask &task = step.task;
     bool backward = isBackward(task);
     Value made{task.chunk, task.microBatch, backward, -1};
-    // What a task reads is named after its sender.
-    int reads = task.chunk + (backward ? 1 : -1);
-    Value read{reads, task.microBatch, backward, 0};
+    Value read = readBy(task);
     auto &stream = stage.streams[{step.kind, step.kind == PipelineStep::Compute ? 0 : task.chunk,
                                   step.kind != PipelineStep::Compute && backward}];
     if (step.kind == PipelineStep::Compute) {
@@ -122,12 +130,10 @@ private:
       return;
     }
     Value moved = made;
-    if (step.kind == PipelineStep::Receive) {
+    if (step.kind == PipelineStep::Receive)
       moved = read;
-      received.insert({&stage - stages.data(), read});
-    } else {
+    else
       stream.push_back({Item::Wait, made});
-    }
     for (int i = 0; i < tensors; ++i) {
       std::get<3>(moved) = i;
       stream.push_back({Item::Transfer, moved, stage.launches++});
@@ -156,8 +162,8 @@ private:
 
   bool isSerial;
   std::vector<Stage> stages;
-  std::set<std::pair<ptrdiff_t, Value>> received;
-  std::map<Value, int> arrived; // number of ranks that have come to a transfer
+  std::set<std::pair<ptrdiff_t, Value>> received; // what each stage receives
+  std::map<Value, int> arrived;                   // number of ranks that have come to a transfer
 };
 
 bool ends(const std::vector<Steps> &orders, int tensors, int collectives, bool isSerial = false) {
