@@ -11,8 +11,8 @@ namespace {
 constexpr uint64_t MiB = uint64_t(1) << 20;
 constexpr uint64_t manyElements = 1 << 20;
 
-// A file of two programs of two ranks each, data parallel, that pass tensors on. The first one sends
-// over the list of groups[1] and receives over that of groups[2].
+// A file of two programs of two ranks each, data parallel, that pass tensors on. The first one
+// sends over the list of groups[1] and receives over that of groups[2].
 class Pipeline {
 public:
   Pipeline() : builder({{"pp", 2}, {"dp", 2}}) {
@@ -62,7 +62,7 @@ TEST(Communicators, AreThoseOfStreamsAndDirections) {
   Communicators found(pipeline.manifest());
   EXPECT_EQ(found.all().size(), 4u);
   EXPECT_EQ(found.numBeside(), 3u); // gradients, and one for each direction
-  // Norms on stream 0 are large in one program, so that all ranks have as many blocks as NCCL likes.
+  // One on stream 0 is large in one program, so that all ranks have as many blocks as NCCL likes.
   EXPECT_EQ(found.blocksOf({pipeline.dp, false, 0}), 0u);
   EXPECT_EQ(found.blocksOf({pipeline.dp, false, 1}), mostBlocksOfCollectives);
   EXPECT_EQ(found.blocksOf({pipeline.dp + 1, true, 1}), mostBlocksOfTransfers);
