@@ -20,7 +20,9 @@ std::optional<CommunicatorKey> communicatorOf(const Manifest &manifest,
 }
 
 // True if operations of the key may wait beside other work of a rank.
-static bool isBeside(const CommunicatorKey &key) { return key.isTransfer || key.streamOrShift != 0; }
+static bool isBeside(const CommunicatorKey &key) {
+  return key.isTransfer || key.streamOrShift != 0;
+}
 
 uint32_t mostBlocksOf(const CommunicatorKey &key, const CommunicatorUse &use, uint32_t besides) {
   if (!key.isTransfer && use.mostBytes <= fewBytes)

@@ -26,9 +26,9 @@ std::optional<CommunicatorKey> communicatorOf(const Manifest &manifest,
 
 // The use that programs make of a key.
 struct CommunicatorUse {
-  bool exchanges = false;              // a collective is an all_to_all
+  bool exchanges = false;               // a collective is an all_to_all
   bool sends = false, receives = false; // transfers: a communicator for each
-  uint64_t mostBytes = 0;              // of a collective, those of all of its ranks together
+  uint64_t mostBytes = 0;               // of a collective, those of all of its ranks together
 };
 
 // A communicator with what decides about its memory.

@@ -25,11 +25,12 @@ Status checkFits(const Plan &plan, const format::Manifest &manifest) {
     auto reserved = static_cast<double>(stage.memory.reserved);
     if (double all = arena + buffers + reserved; all > usable)
       return UserError(
-          llvm::formatv("compiling '{0}': ranks of stage {1} need {2} of memory, {3} for the arena, "
-                        "{4} for the buffers of {5} communicators of NCCL and {6} for libraries; "
-                        "they may use {7}",
-                        plan.modelName, p, text(all), text(arena), text(buffers), made,
-                        text(reserved), text(usable))
+          llvm::formatv(
+              "compiling '{0}': ranks of stage {1} need {2} of memory, {3} for the arena, "
+              "{4} for the buffers of {5} communicators of NCCL and {6} for libraries; "
+              "they may use {7}",
+              plan.modelName, p, text(all), text(arena), text(buffers), made, text(reserved),
+              text(usable))
               .str(),
           "plan with a larger --memory-margin, fewer axes of ranks or a smaller micro_batch; "
           "--max-memory none compiles it all the same");

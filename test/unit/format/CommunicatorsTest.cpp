@@ -48,9 +48,7 @@ public:
     packed.Finish(Manifest::Pack(packed, &builder.manifest));
   }
 
-  const Manifest &manifest() {
-    return *flatbuffers::GetRoot<Manifest>(packed.GetBufferPointer());
-  }
+  const Manifest &manifest() { return *flatbuffers::GetRoot<Manifest>(packed.GetBufferPointer()); }
 
   test::ProgramBuilder builder;
   flatbuffers::FlatBufferBuilder packed;
