@@ -4,6 +4,7 @@
 #include "dialects/graph/ExchangeOps.h"
 #include "dialects/graph/NnOps.h"
 
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 
 #include <gtest/gtest.h>
