@@ -18,7 +18,8 @@ def load(module, path):
 
     `path` is a safetensors file, or a folder with model.safetensors or several files and their
     index. One tensor is in memory beside the module at a time. Tied parameters, which a file has
-    once, get their value under every name. Names and shapes have to be those of the module, as for
+    once, get their value under every name. Buffers of integers of a run that began without --init
+    stay the module's. Names and shapes have to be those of the module, as for
     load_state_dict(strict=True); otherwise ExportError is raised and the module is as it was.
     """
     files = files_of(path)
@@ -33,8 +34,15 @@ def load(module, path):
         for file in files:
             for name, tensor in safetensors.read(file):
                 for target in targets[name]:
-                    target.copy_(tensor)
+                    if target.is_floating_point() or not is_unknown(tensor):
+                        target.copy_(tensor)
     return module
+
+
+def is_unknown(tensor):
+    """Returns whether a tensor stands for a buffer that only a file can hold (start_of of
+    dtc.write), after a run that began without that file."""
+    return bool((tensor > 2.9e38).any())
 
 
 def files_of(path):
