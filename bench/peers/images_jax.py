@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 GENERATOR = np.random.default_rng(1)
-WIDTH, HEADS, LAYERS, PATCH = 384, 6, 12, 16  # of ViT-S
-WIDTHS = (64, 128, 256, 512)  # of ResNet-18
+WIDTH, HEADS, LAYERS, PATCH = 384, 6, 12, 16  # the sizes of ViT-S
+WIDTHS = (64, 128, 256, 512)  # channels of ResNet-18
 
 
 def normal(deviation, *shape):

@@ -12,8 +12,8 @@ using namespace dtc::graph;
 #include "dialects/graph/StateOps.cpp.inc"
 
 LogicalResult ObserveOp::verify() {
-  if (getKind() == ReduceKind::Max) // observe_c2
-    return emitOpError("takes the mean or the sum of its value over micro-batches, and no maximum");
+  if (getKind() == ReduceKind::Max && getRate()) // observe_c2
+    return emitOpError("moves at a 'rate' by the mean or the sum of its value, not by a maximum");
   if (std::optional<llvm::APFloat> rate = getRate(); rate && !(rate->convertToDouble() > 0))
     return emitOpError() << "has a 'rate' of " << numberText(rate->convertToDouble())
                          << ", but a number greater than 0 is wanted"; // observe_c3

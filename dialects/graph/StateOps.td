@@ -22,9 +22,11 @@ def Graph_ObserveOp : Graph_Op<"observe", [Pure, Graph_Rule, Graph_Gradient, All
   let summary = "Gives a state its next value";
   let description = [{
     Returns `x`. At the end of the step `state`, a frozen parameter, takes the `mean` or the `sum` of `value` over
-    micro-batches. A mean or sum over the samples of a micro-batch is over those on all ranks, as everywhere in graph
-    IR. Every op that reads `state` in the step sees the old value. A step that is skipped, since its gradients are not
-    finite, leaves the state as it is, and so does evaluation.
+    micro-batches. A mean or sum over the samples of a micro-batch is over those on all ranks, as everywhere in
+    graph IR. With `max` it takes a maximum over the samples of the step: a `graph.reduce max` over the batch, or
+    the `graph.maximum` of such a one and of what no sample changes. Such a step has one micro-batch. Every op that
+    reads `state` in the step sees the old value. A step that is skipped, since its gradients are not finite, leaves
+    the state as it is, and so does evaluation.
 
     `value` takes the way of a gradient of `state`: `dtc-differentiate` returns it in the gradient's place, and
     `@update` stores it as it is. So blocks, repeats, stages of a pipeline and ZeRO handle it as they handle gradients,
@@ -37,12 +39,13 @@ def Graph_ObserveOp : Graph_Op<"observe", [Pure, Graph_Rule, Graph_Gradient, All
 
     Constraints:
     - (C1) `state` and `value` are in f32.
-    - (C2) the value of micro-batches is their mean or sum.
+    - (C2) with `rate` the value is a mean or a sum.
     - (C3) `rate` is greater than 0.
 
     Example:
     ```mlir
     %z = graph.observe mean %y, %running_mean, %new : tensor<?x64x8x8xf32>, tensor<64xf32>
+    %a = graph.observe max %y, %peak, %largest : tensor<?x64x8x8xf32>, tensor<64xf32>
     %t = graph.observe sum %tokens, %correction, %uses rate 0.001 : tensor<?x128x16xf32>, tensor<8xf32>
     ```
   }];

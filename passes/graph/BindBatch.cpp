@@ -57,10 +57,10 @@ void finishMeans(graph::MultiplyOp product) {
   }
 }
 
-// Finishes a sum over the samples of all ranks by which a state moves: it is no gradient, which
-// ranks would add up at the end.
+// Finishes a sum over the samples of all ranks by which a state moves, or a maximum: it is no
+// gradient, which ranks would add up at the end.
 void finishValue(graph::ObserveOp observe) {
-  if (!observe.getRate())
+  if (!observe.getRate() && observe.getKind() != graph::ReduceKind::Max)
     return;
   OpBuilder builder(observe);
   Value sum = observe.getValue();
@@ -118,6 +118,15 @@ struct BindBatch : impl::BindBatchBase<BindBatch> {
 private:
   // Fails if statistics of the whole batch would be needed before all of its samples are there.
   LogicalResult checkStatistics() {
+    WalkResult maxima = getOperation().walk([&](graph::ObserveOp observe) {
+      if (observe.getKind() != graph::ReduceKind::Max || microBatches == 1)
+        return WalkResult::advance();
+      observe.emitOpError("takes a maximum over the whole batch, which the plan cuts into ")
+          << microBatches.getValue() << " micro-batches; leave micro_batch to the planner";
+      return WalkResult::interrupt();
+    });
+    if (maxima.wasInterrupted())
+      return failure();
     WalkResult walk = getOperation().walk([&](graph::BatchNormaliseOp norm) {
       if (norm.getParts() || microBatches == 1)
         return WalkResult::advance();

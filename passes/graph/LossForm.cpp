@@ -20,7 +20,8 @@ enum class Extent {
   Mean,    // a mean over the samples
   Sum,
   WeightedMean,
-  Beside, // a weighted mean plus other means
+  Beside,  // a weighted mean plus other means
+  Maximum, // over the samples, and on its way to a state
 };
 using Extents = SmallVector<Extent>;
 
@@ -44,6 +45,16 @@ bool isMeanOverBatch(Value value) {
   auto reduce = value.getDefiningOp<graph::ReduceOp>();
   return reduce && reduce.getKind() == graph::ReduceKind::Mean && hasBatch(reduce.getX()) &&
          !hasBatch(value);
+}
+
+// Returns true where nothing reads a value, or maxima of it and others, but states that take the
+// maximum.
+bool becomesMaximum(Value value) {
+  return llvm::all_of(value.getUses(), [&](OpOperand &use) {
+    if (auto observe = dyn_cast<graph::ObserveOp>(use.getOwner()))
+      return observe.getKind() == graph::ReduceKind::Max && &observe.getValueMutable() == &use;
+    return isa<graph::MaximumOp>(use.getOwner()) && becomesMaximum(use.getOwner()->getResult(0));
+  });
 }
 
 bool isProductOfMeans(Operation &op) {
@@ -95,9 +106,11 @@ private:
         extents[result] = result == op.getResult(0) ? operands[0] : Extent::Free;
       return success();
     }
-    // A state takes the mean or the sum of micro-batches, and moves nothing along with it.
+    // A state takes the mean, the sum or the maximum, and moves nothing along with it.
     if (auto observe = dyn_cast<graph::ObserveOp>(op)) {
-      Extent wanted = observe.getKind() == graph::ReduceKind::Sum ? Extent::Sum : Extent::Mean;
+      Extent wanted = observe.getKind() == graph::ReduceKind::Sum   ? Extent::Sum
+                      : observe.getKind() == graph::ReduceKind::Max ? Extent::Maximum
+                                                                    : Extent::Mean;
       if (operands[2] == wanted) {
         extents[observe.getResult()] = operands[0];
         return success();
@@ -148,12 +161,24 @@ private:
   static FailureOr<Extent> ofWhole(Operation &op, const Extents &operands) {
     if (llvm::all_of(operands, [](Extent extent) { return extent == Extent::Free; }))
       return Extent::Free;
+    if (isMaximum(op, operands) && becomesMaximum(op.getResult(0)))
+      return Extent::Maximum;
     auto interface = dyn_cast<graph::RuleOpInterface>(op);
     if (interface && hasLoop(interface.getRule(), graph::LoopKind::Weighted))
       return Extent::WeightedMean;
     if (llvm::is_contained(operands, Extent::Samples))
       return ofBatch(op, operands);
     return ofLinear(op, operands);
+  }
+
+  // Returns true for a maximum over samples, and for that of such a maximum and what no sample
+  // changes: in a step of one micro-batch, which others check, its ranks can finish either.
+  static bool isMaximum(Operation &op, const Extents &operands) {
+    if (auto reduce = dyn_cast<graph::ReduceOp>(op))
+      return reduce.getKind() == graph::ReduceKind::Max;
+    return isa<graph::MaximumOp>(op) && llvm::all_of(operands, [](Extent extent) {
+             return extent == Extent::Free || extent == Extent::Maximum;
+           });
   }
 
   // Returns the extent of a result that combines the samples of an operand by a mean or a sum.

@@ -75,8 +75,13 @@ static bool needsWholeBatch(ModuleOp module) {
   if (loss && findProductOfMeans(loss))
     return true;
   return module
-      .walk([](graph::BatchNormaliseOp norm) {
-        return norm.getParts() ? WalkResult::advance() : WalkResult::interrupt();
+      .walk([](Operation *op) {
+        auto norm = dyn_cast<graph::BatchNormaliseOp>(op);
+        auto observe = dyn_cast<graph::ObserveOp>(op);
+        return (norm && !norm.getParts()) ||
+                       (observe && observe.getKind() == graph::ReduceKind::Max)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
       })
       .wasInterrupted();
 }

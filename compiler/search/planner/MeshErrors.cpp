@@ -133,14 +133,15 @@ public:
     int64_t dp = pins[&D::dp].value_or(limits.devices / (tp * cp * pp));
     int64_t microBatches = limits.globalBatch / dp / pins[&D::microBatch].value_or(1);
     if (pins[&D::microBatch] && limits.needsWholeBatch && microBatches > 1)
-      return UserError("--fix micro_batch=" + number(*pins[&D::microBatch]) + " makes " +
-                           number(microBatches) +
-                           " micro-batches of a step, but batch norm needs the statistics of the "
-                           "whole batch, as does transformers' loss of uneven use of experts",
-                       "leave micro_batch out, so that a step has one micro-batch, or export the "
-                       "model with dtc.export(..., batch_norm=\"parts\"), so that each rank and "
-                       "micro-batch has statistics of its own (for experts, "
-                       "\"moe_router_load_balancing_type\": \"seq_aux_loss\" in the config)");
+      return UserError(
+          "--fix micro_batch=" + number(*pins[&D::microBatch]) + " makes " + number(microBatches) +
+              " micro-batches of a step, but batch norm needs the statistics of the "
+              "whole batch, as do transformers' loss of uneven use of experts and state "
+              "that takes a maximum",
+          "leave micro_batch out, so that a step has one micro-batch, or export the "
+          "model with dtc.export(..., batch_norm=\"parts\"), so that each rank and "
+          "micro-batch has statistics of its own (for experts, "
+          "\"moe_router_load_balancing_type\": \"seq_aux_loss\" in the config)");
     if (pins[&D::microBatch] && microBatches * dp * *pins[&D::microBatch] == limits.globalBatch)
       return UserError("--fix micro_batch=" + number(*pins[&D::microBatch]) + " makes " +
                            number(microBatches) +
