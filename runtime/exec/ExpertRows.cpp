@@ -31,8 +31,7 @@ Status ExpertRows::create(const format::Manifest &manifest, const BoundProgram &
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> first;
   for (uint32_t task = 0; task < bound.tasks.size(); ++task)
     for (uint32_t i = 0; i < bound.tasks[task].instructions.size(); ++i)
-      if (const auto *op =
-              bound.tasks[task].instructions[i].command.source->op_as_GroupedGemm())
+      if (const auto *op = bound.tasks[task].instructions[i].command.source->op_as_GroupedGemm())
         first.try_emplace({task, op->counts()}, i);
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> numbers;
   copyOf.assign(entry->second.issues.size(), -1);

@@ -38,9 +38,9 @@ double imbalanceOf(std::span<const int32_t> rows, size_t layers,
   double imbalance = 1;
   for (const auto &[key, load] : loads)
     if (load.sum > 0)
-      imbalance = std::max(imbalance, static_cast<double>(load.most) *
-                                          static_cast<double>(load.ranks) /
-                                          static_cast<double>(load.sum));
+      imbalance =
+          std::max(imbalance, static_cast<double>(load.most) * static_cast<double>(load.ranks) /
+                                  static_cast<double>(load.sum));
   return imbalance;
 }
 

@@ -38,7 +38,7 @@ public:
 
 private:
   bool hasExperts = false, areApart = false; // on several ranks
-  size_t layers = 0; // the most of any rank
+  size_t layers = 0;                         // the most of any rank
   std::vector<uint32_t> programs;
 };
 

@@ -29,10 +29,10 @@ bool isDispatch(llvm::StringRef op) { return op == "pack_rows" || op == "moe_dis
 struct ExpertLayers {
   const CostedPart *part = nullptr;
   int64_t layers = 0, experts = 0;
-  double rows = 0, room = 0;           // of a rank, in a micro-batch
-  double dispatch = 0, combine = 0;    // bytes that a rank sends for one of them, in one pass
-  double sentOfStep = 0;               // bytes that a rank sends in a step for all of its layers
-  bool dropsRows = false;              // what is beyond the room of an expert
+  double rows = 0, room = 0;        // of a rank, in a micro-batch
+  double dispatch = 0, combine = 0; // bytes that a rank sends for one of them, in one pass
+  double sentOfStep = 0;            // bytes that a rank sends in a step for all of its layers
+  bool dropsRows = false;           // what is beyond the room of an expert
 };
 
 class ExpertExplainer {
@@ -138,7 +138,8 @@ private:
       double factor = isOwn ? std::min(imbalance, each.room / each.rows) : imbalance;
       for (const CostedOp &op : each.part->ops)
         if (isOfExperts(op) && op.seconds > 0)
-          added += op.seconds * (growth(op, factor) - 1) * runsOf(*each.part, op.runsAgain, plan, stage);
+          added +=
+              op.seconds * (growth(op, factor) - 1) * runsOf(*each.part, op.runsAgain, plan, stage);
       // Programs send all of the room. Other software sends the rows that there are.
       for (const CostedCollective &collective : each.part->collectives)
         if (collective.axis == "ep" && !isOwn)
@@ -164,8 +165,9 @@ private:
       return "experts have a capacity, and drop what is beyond it: uneven use takes no longer";
     if (!isUneven())
       return "each rank has all experts, and as many rows however they are spread";
-    return isOwn ? "rows beyond the mean take longer to multiply; room and bytes are for any routing"
-                 : "rows beyond the mean take longer to send and to multiply";
+    return isOwn
+               ? "rows beyond the mean take longer to multiply; room and bytes are for any routing"
+               : "rows beyond the mean take longer to send and to multiply";
   }
 
   const Plan &plan;
