@@ -43,6 +43,8 @@ void registerGemm();
 void registerGrouped();
 // Registers the benchmarks of attention.
 void registerAttention();
+// Registers the benchmarks of attention of packed documents.
+void registerDocuments();
 // Registers the benchmarks of kernels that memory bandwidth limits.
 void registerMemory();
 

@@ -52,6 +52,7 @@ int main(int argc, char **argv) {
   bench::registerGemm();
   bench::registerGrouped();
   bench::registerAttention();
+  bench::registerDocuments();
   bench::registerMemory();
   benchmark::AddCustomContext("kernels", isaKernels().name);
   benchmark::Initialize(&argc, argv);

@@ -39,6 +39,16 @@ template <typename Op> LogicalResult verifyScores(Op op) {
     if (failed(verifyElements(op, "lengths", lengths, op.getBatch(), true,
                               IntegerType::get(op.getContext(), 32))))
       return failure();
+  if (Value documents = op.getDocuments()) {
+    auto queries = static_cast<int64_t>(op.getQueries());
+    if (prefix > 0 || keys < queries) // attention_c8
+      return op.emitOpError() << "has documents, a prefix of " << prefix << ", " << queries
+                              << " queries and " << keys
+                              << " keys; want no prefix and as many keys at least";
+    if (failed(verifyElements(op, "documents", documents, op.getBatch() * keys, true,
+                              IntegerType::get(op.getContext(), 32))))
+      return failure();
+  }
   if (Value slopes = op.getSlopes())
     if (failed(verifyElements(op, "slopes", slopes, op.getHeads(), true, f32)))
       return failure();

@@ -6,6 +6,22 @@
 using namespace mlir;
 using namespace dtc::graph;
 
+// Checks documents[batch, keys]: each query has the number of the key at its position.
+template <typename OpTy> static LogicalResult verifyDocuments(OpTy op) { // attention_c20
+  Value documents = op.getDocuments();
+  if (!documents)
+    return success();
+  RankedTensorType q = tensorType(op.getQ()), k = tensorType(op.getK());
+  if (failed(DimList().dims("k", k, 0, 2).check(op, "documents", tensorType(documents))))
+    return failure();
+  if (k.getDimSize(1) < q.getDimSize(1))
+    return op.emitOpError() << "has 'documents' and " << q.getDimSize(1) << " queries, but only "
+                            << k.getDimSize(1) << " keys, so that early queries have no document";
+  if (op.getPrefix())
+    return op.emitOpError("has 'documents' and a 'prefix', which all of them would see");
+  return success();
+}
+
 // Checks lengths[batch], bias[batch, heads, queries, keys], any of which may be 1, and
 // slopes[heads].
 template <typename OpTy> static LogicalResult verifyScores(OpTy op) {
@@ -43,7 +59,7 @@ template <typename OpTy> static LogicalResult verifyScores(OpTy op) {
       return op.emitOpError() << "has a 'prefix', but is " << (op.getCausal() ? "" : "not ")
                               << (op.getCausal() ? "'sliding'" : "'causal'");
   }
-  return success();
+  return verifyDocuments(op);
 }
 
 // Checks q[batch, queries, heads, d], k[batch, keys, kv heads, d], v[batch, keys, kv heads, any],

@@ -201,8 +201,8 @@ LogicalResult RotaryTableOp::verify() {
   return checkWindows(*this, getWindows()); // rotary_table_c5
 }
 
-// Checks x[batch, position, head, 2 pairs] cos, sin[position, pairs] -> the shape of x; element i
-// rotates with element i + pairs.
+// Checks x[batch, position, head, 2 pairs] cos, sin[position, pairs] or [batch, position, pairs] ->
+// the shape of x; element i rotates with element i + pairs.
 LogicalResult RotaryOp::verify() {
   RankedTensorType x = tensorType(getX()), cos = tensorType(getCos()), sin = tensorType(getSin());
   if (failed(checkNumDims(*this, "x", x, 4))) // rotary_c1
@@ -211,7 +211,8 @@ LogicalResult RotaryOp::verify() {
     return emitOpError() << "dim 3 of 'x' is " << sizeText(x.getDimSize(3))
                          << ", but an even number is wanted: elements rotate in pairs";
   DimList table;
-  table.dims("x", x, 1, 2).size(x.getDimSize(3) / 2, "half of dim 3 of 'x'");
+  table.dims("x", x, cos.getRank() == 3 ? 0 : 1, 2)
+      .size(x.getDimSize(3) / 2, "half of dim 3 of 'x'");
   if (failed(table.check(*this, "cos", cos)) ||
       failed(table.check(*this, "sin", sin)) ||                        // rotary_c3
       failed(DimList().all("x", x).check(*this, "result", getType()))) // rotary_c4

@@ -205,7 +205,8 @@ def Graph_RotaryOp : Graph_Op<"rotary", [Pure, Graph_Rule, Graph_Gradient]> {
     Constraints:
     - (C1) `x` has 4 dims.
     - (C2) head_dim is even and static.
-    - (C3) `cos` and `sin` are [sequence, head_dim/2].
+    - (C3) `cos` and `sin` are [sequence, head_dim/2], or [batch, sequence, head_dim/2] where samples have positions of
+      their own.
     - (C4) the result has the shape of `x`.
     - (C5) the result has the element type of `x`; `cos` and `sin` both have it, or f32.
 
@@ -232,8 +233,10 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
     Masks, each of which hides keys: `causal`, those after the query's position; `sliding` n, those before the last n,
     the query's own key included, and unless `causal` those after the next n, its own included, as well (ModernBERT,
     arXiv:2412.13663); `prefix` n, which excepts the first n keys from `causal`: all queries see them (a prefix language
-    model, arXiv:1910.10683); `lengths` [batch], the keys of a sample from its length on, its padding. A query that sees
-    no key gives zeros. The score matrix is never stored, and blocks of it that no query sees are skipped.
+    model, arXiv:1910.10683); `lengths` [batch], the keys of a sample from its length on, its padding; `documents`
+    [batch, keys], those of other documents than the query's: a number for each key, which never falls along a sample
+    (arXiv:2404.10830). A query that sees no key gives zeros. The score matrix is never stored, and blocks of it that no
+    query sees are skipped.
 
     Scores: `soft_cap` c makes c tanh(s / c) of scaled scores s (Gemma 2, arXiv:2408.00118). Then `bias` is added, whose
     dims may be 1 (T5's relative positions, or any other mask: -1e30 and less hides a key), and `slopes`, one of each
@@ -246,11 +249,11 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
     in the short form only: a learned score of each head that takes part in the softmax and has no value (GPT-OSS).
     With z for it, weights are those without it times exp(lse) / (exp(lse) + exp(z)) = sigmoid(lse - z).
 
-    On the mesh batch and kv heads split, and query heads follow their kv head, as lengths, bias and slopes do; keys and
-    head_dim are whole. Context parallelism may split queries, too: `dtc-partition` makes two attentions of one that is
-    causal, and refuses others whose scores depend on positions. Flops are 2 per batch, head, query, key and head_dim of
-    k and of v, causal or not, as Megatron-LM counts them; `sliding` reduces them by the share of hidden keys. What
-    lengths hide is not known before the program runs, so they reduce nothing.
+    On the mesh batch and kv heads split, and query heads follow their kv head, as lengths, bias, slopes and documents
+    do; keys and head_dim are whole. Context parallelism may split queries, too: `dtc-partition` makes two attentions of
+    one that is causal, and refuses others whose scores depend on positions. Flops are 2 per batch, head, query, key and
+    head_dim of k and of v, causal or not, as Megatron-LM counts them; `sliding` reduces them by the share of hidden keys.
+    What lengths and documents hide is not known before the program runs, so they reduce nothing.
 
     Constraints:
     - (C1) `q` and `k` have 4 dims.
@@ -272,6 +275,7 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
     - (C17) `bias` is f32 [batch, heads, queries, keys], with 1 for dims that share it.
     - (C18) `slopes` is [heads] in f32.
     - (C19) `prefix` is 1 to keys, and only for causal attention that is not sliding.
+    - (C20) `documents` is [batch, keys], with as many keys as queries at least and without a `prefix`.
 
     Example:
     ```mlir
@@ -291,17 +295,19 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
       -> tensor<?x8x4x16xf32>
     %wide = graph.attention %q, %k, %w slopes %slopes causal prefix 3
       : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x24xf32>, tensor<4xf32>) -> tensor<?x8x4x24xf32>
+    %packed = graph.attention %q, %k, %v documents %documents causal
+      : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8xi32>) -> tensor<?x8x4x16xf32>
     ```
   }];
   let arguments = (ins Graph_FloatTensor:$q, Graph_FloatTensor:$k, Graph_FloatTensor:$v,
     Optional<Graph_FloatTensor>:$sinks, Optional<Graph_IntTensor>:$lengths, Optional<Graph_FloatTensor>:$bias,
-    Optional<Graph_FloatTensor>:$slopes, Optional<Graph_Seed>:$seed, Optional<Graph_Scalar>:$step,
-    UnitAttr:$causal, OptionalAttr<I64Attr>:$sliding, OptionalAttr<I64Attr>:$prefix, OptionalAttr<F64Attr>:$soft_cap,
-    OptionalAttr<F64Attr>:$scale, DefaultValuedAttr<F64Attr, "0.0">:$dropout, OptionalAttr<I64Attr>:$id,
-    OptionalAttr<ArrayAttr>:$windows);
+    Optional<Graph_FloatTensor>:$slopes, Optional<Graph_IntTensor>:$documents, Optional<Graph_Seed>:$seed,
+    Optional<Graph_Scalar>:$step, UnitAttr:$causal, OptionalAttr<I64Attr>:$sliding, OptionalAttr<I64Attr>:$prefix,
+    OptionalAttr<F64Attr>:$soft_cap, OptionalAttr<F64Attr>:$scale, DefaultValuedAttr<F64Attr, "0.0">:$dropout,
+    OptionalAttr<I64Attr>:$id, OptionalAttr<ArrayAttr>:$windows);
   let results = (outs Graph_FloatTensor:$result, Optional<Graph_FloatTensor>:$lse);
   let assemblyFormat = [{$q `,` $k `,` $v (`sinks` $sinks^)? (`lengths` $lengths^)? (`bias` $bias^)?
-      (`slopes` $slopes^)? (`causal` $causal^)? (`sliding` $sliding^)? (`prefix` $prefix^)?
+      (`slopes` $slopes^)? (`documents` $documents^)? (`causal` $causal^)? (`sliding` $sliding^)? (`prefix` $prefix^)?
       (`soft_cap` $soft_cap^)? (`scale` $scale^)? (`dropout` $dropout^)? (`id` $id^ `key` `(` $seed `,` $step `)`)?
     attr-dict `:` functional-type(operands, results)}];
   // Builds attention with causal and sliding masks alone.
@@ -310,8 +316,8 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
       "::mlir::UnitAttr":$causal, "::mlir::IntegerAttr":$sliding, "::mlir::FloatAttr":$softCap,
       "::mlir::FloatAttr":$scale, "::mlir::FloatAttr":$dropout, "::mlir::IntegerAttr":$id,
       "::mlir::ArrayAttr":$windows), [{
-    build($_builder, $_state, result, lse, q, k, v, sinks, ::mlir::Value(), ::mlir::Value(), ::mlir::Value(), seed,
-          step, causal, sliding, ::mlir::IntegerAttr(), softCap, scale, dropout, id, windows);
+    build($_builder, $_state, result, lse, q, k, v, sinks, ::mlir::Value(), ::mlir::Value(), ::mlir::Value(),
+          ::mlir::Value(), seed, step, causal, sliding, ::mlir::IntegerAttr(), softCap, scale, dropout, id, windows);
   }]>];
   let hasVerifier = 1;
 }

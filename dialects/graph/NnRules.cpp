@@ -107,6 +107,8 @@ OpRule RotaryOp::getRule() {
   TensorLoops half = {builder.loop(2, LoopKind::Whole)};
   TensorLoops pair = builder.loops(getCos(), 1, 2, LoopKind::Whole);
   TensorLoops table = {lead[1], pair[0]};
+  if (tensorType(getCos()).getRank() == 3) // angles of each sample
+    table = {lead[0], lead[1], pair[0]};
   TensorLoops x = lead + TensorLoops{{half[0][0], pair[0][0]}};
   builder.operand(x).operand(table).operand(table).result(x);
   builder.sequence({lead[1]}).channels({lead[2], half[0], pair[0]});
@@ -153,7 +155,7 @@ struct AttentionLoops {
     builder.sequence({t, s}).channels({h, g, d});
   }
 
-  // Adds lengths, bias and slopes. Bias and slopes stay in f32.
+  // Adds lengths, bias, slopes and documents. Bias and slopes stay in f32.
   template <typename OpTy> void addScores(RuleBuilder &builder, OpTy op) const {
     if (op.getLengths())
       builder.operand({q[0]});
@@ -161,6 +163,8 @@ struct AttentionLoops {
       builder.completeOperand(bias);
     if (op.getSlopes())
       builder.completeOperand({q[2]});
+    if (op.getDocuments())
+      builder.operand({k[0], k[1]});
   }
 
   TensorLoops q, k, v, out, lse, bias;

@@ -119,8 +119,8 @@ void AttentionOp::writeOut(OpBuilder &builder, llvm::function_ref<int64_t()> nex
   }
   auto complete = AttentionOp::create(
       builder, getLoc(), getResult().getType(), lse, getQ(), getK(), getV(), Value(), getLengths(),
-      getBias(), getSlopes(), seed, step, getCausalAttr(), getSlidingAttr(), getPrefixAttr(),
-      getSoftCapAttr(), scale, getDropoutAttr(), stream, getWindowsAttr());
+      getBias(), getSlopes(), getDocuments(), seed, step, getCausalAttr(), getSlidingAttr(),
+      getPrefixAttr(), getSoftCapAttr(), scale, getDropoutAttr(), stream, getWindowsAttr());
   if (!getSinks())
     return replace(*this, complete);
   replace(*this, sink(builder, getLoc(), complete.getResult(), complete.getLse(), getSinks()));

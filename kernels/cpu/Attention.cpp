@@ -2,6 +2,7 @@
 #include "kernels/cpu/Attention.h"
 
 #include "kernels/cpu/AttentionBias.h"
+#include "kernels/cpu/AttentionDocuments.h"
 #include "kernels/cpu/AttentionMask.h"
 #include "kernels/cpu/IsaKernels.h"
 #include "kernels/cpu/Scratch.h"
@@ -50,8 +51,9 @@ void gradByHeads(const AttentionGradArgs &args, const IsaKernels &isa, ThreadPoo
   });
 }
 
-// Shrinks the side of a range that is not cut to what the window lets the other side see.
-void leaveOutUnseen(const AttentionArgs &args, AttentionGradRange &range) {
+// Shrinks the side of a range that is not cut to what window and documents let the other side see.
+void leaveOutUnseen(const AttentionArgs &all, AttentionGradRange &range) {
+  AttentionArgs args = ofSample(all, range.batchIndex);
   auto floored = [](int64_t index) { return index / kAttentionGrain * kAttentionGrain; };
   if (range.keyGradients) {
     range.queryEnd = endQuery(args, range.keyEnd - 1);
@@ -87,7 +89,7 @@ void gradByRanges(const AttentionGradArgs &args, const IsaKernels &isa, ThreadPo
         range.queryBegin = queries.begin(last - index), range.queryEnd = queries.end(last - index);
         range.queryGradients = true;
       }
-      if (forward.window > 0)
+      if (forward.window > 0 || forward.documents)
         leaveOutUnseen(forward, range);
       isa.attentionGradUnit(args, range, workspace);
     }
@@ -96,8 +98,10 @@ void gradByRanges(const AttentionGradArgs &args, const IsaKernels &isa, ThreadPo
 
 } // namespace
 
-void attention(const AttentionArgs &args, ThreadPool &pool) {
+void attention(const AttentionArgs &all, ThreadPool &pool) {
   const IsaKernels &isa = isaKernels();
+  DocumentRanges documents(all);
+  const AttentionArgs &args = documents.arguments();
   int64_t heads = args.batch * args.kvHeads;
   if (heads == 0 || args.queries == 0)
     return;
@@ -115,8 +119,11 @@ void attention(const AttentionArgs &args, ThreadPool &pool) {
   });
 }
 
-void attentionGrad(const AttentionGradArgs &args, ThreadPool &pool) {
+void attentionGrad(const AttentionGradArgs &all, ThreadPool &pool) {
   const IsaKernels &isa = isaKernels();
+  DocumentRanges documents(all.forward);
+  AttentionGradArgs args = all;
+  args.forward = documents.arguments();
   const AttentionArgs &forward = args.forward;
   int64_t units = forward.batch * forward.kvHeads;
   if (units == 0) {

@@ -13,7 +13,8 @@ namespace dtc::cpu {
 // out = softmax(scale * q k^T + bias + mask) v, in blocks with a running maximum; the score matrix
 // is never stored. Query i is at the position of key i + keys - queries; causal: it sees keys up to
 // its position. Query head h reads kv head h / (heads/kvHeads); heads % kvHeads == 0. A query that
-// sees no key gives zeros, and -inf for lse.
+// sees no key gives zeros, and -inf for lse. With documents it sees keys of the number that its own
+// key has.
 //   q       [batch, queries, heads, headDim]
 //   k       [batch, keys, kvHeads, headDim]
 //   v       [batch, keys, kvHeads, valueDim]
@@ -45,7 +46,11 @@ struct AttentionArgs {
   int64_t biasSizes[4] = {1, 1, 1, 1}; // the dims of bias
   // [heads]: scores lose slope * distance of the positions (ALiBi, arXiv:2108.12409); null: nothing
   const float *slopes = nullptr;
+  // [batch, keys]: the number of each key's document, which never falls in a sample; null: one
+  const int32_t *documents = nullptr;
   int64_t sampleKeys = INT64_MAX; // set by the kernels: the length of one sample
+  // [batch, keys], set by the kernels: the first key of each key's document, and one past its last
+  const int32_t *documentBegin = nullptr, *documentEnd = nullptr;
 };
 
 // Gradients of attention(); `out` and `lse` are its results. scratch: f32 [batch, heads, queries].

@@ -9,8 +9,9 @@
 // the capped scores t = c tanh(s / c), and dS is multiplied by 1 - (t / c)^2; dbias is the sum of
 // dS without that, as bias is added to t.
 // Cost: 2 * queries * keys * (3 headDim + 2 valueDim) flops per head, half of it when causal; with
-// a window that of `window` keys, and with a length that of its keys, since blocks that see nothing
-// are skipped. dbias: 2 * queries * keys * (headDim + valueDim).
+// a window that of `window` keys, with a length that of its keys, and with documents that of the
+// query's, since blocks and tiles that see nothing are skipped. dbias: 2 * queries * keys *
+// (headDim + valueDim).
 // Source: Dao 2023, arXiv:2307.08691, algorithm 2.
 #include "kernels/cpu/AttentionTiles.h"
 #include "kernels/cpu/IsaTables.h"

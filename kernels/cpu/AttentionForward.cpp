@@ -3,8 +3,8 @@
 // For each block of queries, keys come in blocks with a running maximum m and sum l per row; when
 // the maximum grows, what was summed so far is rescaled. Scores are kept in units of log 2.
 // Cost: 2 * queries * keys * (headDim + valueDim) flops per head, half of it when causal; with a
-// window that of `window` keys, and with a length that of its keys, since blocks that no query of
-// them sees are skipped.
+// window that of `window` keys, with a length that of its keys, and with documents that of the
+// query's, since blocks and tiles that no query of them sees are skipped.
 // Source: Dao 2023, arXiv:2307.08691, algorithm 1.
 #include "kernels/cpu/AttentionTiles.h"
 #include "kernels/cpu/IsaTables.h"

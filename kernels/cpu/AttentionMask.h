@@ -8,9 +8,13 @@
 
 namespace dtc::cpu {
 
-// Returns the arguments with the number of keys that sample `batchIndex` has.
+// Returns the arguments with the number of keys and the documents that sample `batchIndex` has.
 static inline AttentionArgs ofSample(const AttentionArgs &args, int64_t batchIndex) {
   AttentionArgs sample = args;
+  if (args.documentBegin) {
+    sample.documentBegin += batchIndex * args.keys;
+    sample.documentEnd += batchIndex * args.keys;
+  }
   if (args.lengths)
     sample.sampleKeys = args.lengths[batchIndex];
   return sample;
@@ -23,19 +27,25 @@ static inline int64_t valueDim(const AttentionArgs &args) {
 
 // Returns the first key that a query sees.
 static inline int64_t firstKey(const AttentionArgs &args, int64_t query) {
-  int64_t first = query + 1 + args.keys - args.queries - args.window;
-  return args.window > 0 && first > 0 ? first : 0;
+  int64_t end = query + 1 + args.keys - args.queries, first = end - args.window;
+  first = args.window > 0 && first > 0 ? first : 0;
+  if (args.documentBegin && first < args.documentBegin[end - 1])
+    first = args.documentBegin[end - 1];
+  return first;
 }
 
 // Returns one past the last key that a query sees.
 static inline int64_t endKey(const AttentionArgs &args, int64_t query) {
   int64_t end = query + 1 + args.keys - args.queries;
+  int64_t documentEnd = args.documentEnd ? args.documentEnd[end - 1] : args.keys;
   if (!args.causal && args.window > 0)
     end += args.window - 1;
   if (end < args.prefix)
     end = args.prefix;
   if ((!args.causal && args.window == 0) || end > args.keys)
     end = args.keys;
+  if (end > documentEnd)
+    end = documentEnd;
   if (end > args.sampleKeys)
     end = args.sampleKeys;
   return end > 0 ? end : 0;
@@ -46,6 +56,10 @@ static inline int64_t firstQuery(const AttentionArgs &args, int64_t key) {
   int64_t first = key + args.queries - args.keys;
   if (!args.causal)
     first = args.window > 0 ? first + 1 - args.window : 0;
+  if (args.documentBegin) {
+    int64_t begin = args.documentBegin[key] + args.queries - args.keys;
+    first = first > begin ? first : begin;
+  }
   return first > 0 && key >= args.prefix ? first : 0;
 }
 
@@ -53,7 +67,11 @@ static inline int64_t firstQuery(const AttentionArgs &args, int64_t key) {
 static inline int64_t endQuery(const AttentionArgs &args, int64_t key) {
   int64_t end = key + args.queries - args.keys + args.window;
   if (args.window == 0 || end > args.queries)
-    return args.queries;
+    end = args.queries;
+  if (args.documentEnd) {
+    int64_t documentEnd = args.documentEnd[key] + args.queries - args.keys;
+    end = end < documentEnd ? end : documentEnd;
+  }
   return end > 0 ? end : 0;
 }
 

@@ -6,6 +6,7 @@
 #include "kernels/cpu/NarrowAttention.h"
 
 #include "kernels/cpu/AttentionBias.h"
+#include "kernels/cpu/AttentionDocuments.h"
 #include "kernels/cpu/AttentionMask.h"
 #include "kernels/cpu/IsaKernels.h"
 #include "kernels/cpu/Scratch.h"
@@ -77,7 +78,7 @@ AttentionArgs ofHeads(const AttentionArgs &args, int64_t batchIndex, int64_t hea
   one.globalBatch0 += batchIndex;
   one.globalHead0 += head;
   one.lse += (batchIndex * args.heads + head) * args.queries;
-  one.lengths = nullptr;
+  one.lengths = one.documents = nullptr;
   BiasStrides strides = biasStrides(args);
   if (args.bias)
     one.bias += batchIndex * strides.batch + head * strides.head;
@@ -129,7 +130,9 @@ void addBiasGradient(const AttentionArgs &args, const NarrowTensors &tensors, fl
 
 // Each task computes a range of queries and reads the keys that these see. Both stay where they are
 // in the whole, since the position of a query decides which keys it sees.
-void narrowAttention(const AttentionArgs &args, const NarrowTensors &tensors, ThreadPool &pool) {
+void narrowAttention(const AttentionArgs &all, const NarrowTensors &tensors, ThreadPool &pool) {
+  DocumentRanges documents(all);
+  const AttentionArgs &args = documents.arguments();
   int64_t heads = args.batch * args.kvHeads,
           group = args.heads / std::max<int64_t>(1, args.kvHeads);
   if (heads == 0 || args.queries == 0)
@@ -172,8 +175,10 @@ void narrowAttention(const AttentionArgs &args, const NarrowTensors &tensors, Th
   });
 }
 
-void narrowAttentionGrad(const AttentionArgs &args, const NarrowTensors &tensors, float *scratch,
+void narrowAttentionGrad(const AttentionArgs &all, const NarrowTensors &tensors, float *scratch,
                          ThreadPool &pool) {
+  DocumentRanges documents(all);
+  const AttentionArgs &args = documents.arguments();
   int64_t heads = args.batch * args.kvHeads,
           group = args.heads / std::max<int64_t>(1, args.kvHeads);
   pool.parallelFor(heads, 1, [&](int64_t begin, int64_t end) {

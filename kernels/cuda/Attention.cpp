@@ -60,7 +60,8 @@ int widestDim(const AttentionParams &p) { return std::max(p.headDim, p.valueDim)
 // True if the mask and the scores are those of the tensor-core kernels.
 bool isPlain(const AttentionParams &p) {
   return p.softCap == 0 && p.prefix == 0 && (p.causal || p.window == 0) && !p.hasLengths &&
-         !p.hasSlopes && p.biasSizes[0] == 0 && (p.valueDim == 0 || p.valueDim == p.headDim);
+         !p.hasSlopes && !p.hasDocuments && p.biasSizes[0] == 0 &&
+         (p.valueDim == 0 || p.valueDim == p.headDim);
 }
 
 // Chooses the kernel. The tensor-core kernels need a positive scale: they take the largest score of
@@ -105,6 +106,10 @@ std::string check(const AttentionParams &p) {
   if (p.prefix < 0 || (p.prefix > 0 && (!p.causal || p.window > 0)))
     return "attention: a prefix of " + number(p.prefix) +
            " keys; it has to be causal without a window, and not negative";
+  if (p.hasDocuments && (p.prefix > 0 || p.keys < p.queries))
+    return "attention: documents with a prefix of " + number(p.prefix) + ", " + number(p.queries) +
+           " queries and " + number(p.keys) +
+           " keys; they have no prefix, and as many keys at least";
   if (p.biasSizes[0] != 0) {
     int32_t sizes[] = {p.batch, p.heads, p.queries, p.keys};
     for (int dim = 0; dim < 4; ++dim)

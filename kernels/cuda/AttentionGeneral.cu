@@ -2,8 +2,8 @@
 // plain f32 FMAs: for f32 programs, and 16-bit ones whose rows are not whole 16 bytes.
 //
 // Formulas and shapes are those of AttentionForward.cu and AttentionBackward.cu. Only these kernels
-// have soft caps, prefixes, lengths, bias, slopes and another head dim of values, which lies in
-// tiles of the larger of both. With a soft cap c of scores, P is that of the capped scores
+// have soft caps, prefixes, lengths, documents, bias, slopes and another head dim of values, which
+// lies in tiles of the larger of both. With a soft cap c of scores, P is that of the capped scores
 // t = c tanh(s / c), to which bias is added, and dS is multiplied by 1 - (t / c)^2.
 //
 // Launch: blocks of 16 x 16 threads, one per 64 queries (32 for padded head dims above 128) and
@@ -115,9 +115,9 @@ template <typename T, int D, bool kDropout> struct Forward {
     HeadView<const T> q(p.q, p.qStrides, at.batchIndex, at.head),
         k(p.k, p.kStrides, at.batchIndex, kvHead), v(p.v, p.vStrides, at.batchIndex, kvHead);
     queries.fill(q.row(at.first), q.stride, p.queries - at.first, p.headDim);
-    int begin = firstKey(p, at.first) / kGeneralColumns * kGeneralColumns;
     SampleMask mask(p, at.batchIndex);
-    int end = mask.endKey(p, least(p.queries, at.first + kBlockRows) - 1);
+    int begin = mask.blockBegin(p, at.first) / kGeneralColumns * kGeneralColumns;
+    int end = mask.blockEnd(p, least(p.queries, at.first + kBlockRows) - 1);
     Dropout<kDropout> dropout(p, at.batchIndex, at.head);
     AddedScores added(p, at.batchIndex, at.head);
     for (int key = begin; key < end; key += kGeneralColumns) {
@@ -296,7 +296,7 @@ template <typename T, int D, bool kKeyRows, bool kDropout> struct Gradient {
     if constexpr (kKeyRows) {
       SampleMask mask(p, at.batchIndex);
       int begin = mask.firstQuery(p, at.first) / kGeneralColumns * kGeneralColumns;
-      int end = endQuery(p, at.first, kBlockRows);
+      int end = mask.endQuery(p, at.first, kBlockRows);
       for (int head = at.head * group; head < (at.head + 1) * group; ++head) {
         Dropout<kDropout> dropout(p, at.batchIndex, head);
         for (int query = begin; query < end; query += kGeneralColumns)
@@ -308,9 +308,9 @@ template <typename T, int D, bool kKeyRows, bool kDropout> struct Gradient {
       sumsB.write(dv.row(at.first), dv.stride, count, valueDim(p), ones);
     } else {
       rowDeltas();
-      int begin = firstKey(p, at.first) / kGeneralColumns * kGeneralColumns;
       SampleMask mask(p, at.batchIndex);
-      int end = mask.endKey(p, least(p.queries, at.first + kBlockRows) - 1);
+      int begin = mask.blockBegin(p, at.first) / kGeneralColumns * kGeneralColumns;
+      int end = mask.blockEnd(p, least(p.queries, at.first + kBlockRows) - 1);
       Dropout<kDropout> dropout(p, at.batchIndex, at.head);
       for (int key = begin; key < end; key += kGeneralColumns)
         step(dropout, at.head / group, at.head, key);
@@ -346,10 +346,11 @@ template <typename T, int D, bool kDropout> struct BiasGradient {
   DTC_DEVICE void addRows(const Place<kBlockRows> &place) {
     Queries of(p, place);
     SampleMask mask(p, place.batchIndex);
-    int first = sharesKeys ? firstKey(p, place.first) / kGeneralColumns * kGeneralColumns : column;
-    int seen = mask.endKey(p, least(p.queries, place.first + kBlockRows) - 1);
+    int begin = mask.blockBegin(p, place.first);
+    int first = sharesKeys ? begin / kGeneralColumns * kGeneralColumns : column;
+    int seen = mask.blockEnd(p, least(p.queries, place.first + kBlockRows) - 1);
     int end = sharesKeys ? seen : least(seen, column + kGeneralColumns);
-    if (first >= end || first + kGeneralColumns <= firstKey(p, place.first))
+    if (first >= end || first + kGeneralColumns <= begin)
       return;
     int kvHead = place.head / (p.heads / p.kvHeads);
     HeadView<const T> q = of.viewA(false, place.head), dout = of.viewB(false, place.head),

@@ -41,12 +41,39 @@ DTC_DEVICE int valueDim(const AttentionParams &p) {
   return p.valueDim > 0 ? p.valueDim : p.headDim;
 }
 
-// The keys that queries of one sample see, with lengths, prefixes and windows on both sides, which
-// only the general kernels have.
+// The keys that queries of one sample see, with lengths, prefixes, documents and windows on both
+// sides, which only the general kernels have.
 struct SampleMask {
-  int keys; // the number of first keys that the sample has
+  int keys;                 // the number of first keys that the sample has
+  const int32_t *documents; // the number of each key's document; null: all are of one
   DTC_DEVICE SampleMask(const AttentionParams &p, int batchIndex)
-      : keys(p.hasLengths ? least(p.keys, p.lengths[batchIndex]) : p.keys) {}
+      : keys(p.hasLengths ? least(p.keys, p.lengths[batchIndex]) : p.keys),
+        documents(p.hasDocuments ? p.documents + static_cast<int64_t>(batchIndex) * p.keys
+                                 : nullptr) {}
+
+  // Returns the first key, or one past the last, of the document of the key at a query's position.
+  // Searches by halves: numbers do not fall, and the range is within the sample even if they do.
+  DTC_DEVICE int documentBound(const AttentionParams &p, int query, bool isEnd) const {
+    int own = query + p.keys - p.queries, number = documents[own];
+    int low = isEnd ? own + 1 : 0, high = isEnd ? p.keys : own;
+    while (low < high) {
+      int middle = low + (high - low) / 2;
+      bool isBefore = isEnd ? documents[middle] <= number : documents[middle] < number;
+      low = isBefore ? middle + 1 : low;
+      high = isBefore ? high : middle;
+    }
+    return low;
+  }
+  // Returns the first key that the queries of a block see, whose first one is given.
+  DTC_DEVICE int blockBegin(const AttentionParams &p, int query) const {
+    int first = firstKey(p, query);
+    return documents ? greatest(first, documentBound(p, query, false)) : first;
+  }
+  // Returns one past the last key that the queries of a block see, whose last one is given.
+  DTC_DEVICE int blockEnd(const AttentionParams &p, int query) const {
+    int end = endKey(p, query);
+    return documents ? least(end, documentBound(p, query, true)) : end;
+  }
 
   // Returns one past the last key that a query sees.
   DTC_DEVICE int endKey(const AttentionParams &p, int query) const {
@@ -55,10 +82,26 @@ struct SampleMask {
   }
   // True if the query sees the key.
   DTC_DEVICE bool sees(const AttentionParams &p, int query, int key) const {
-    return key >= firstKey(p, query) && key < endKey(p, query);
+    return key >= firstKey(p, query) && key < endKey(p, query) &&
+           (!documents || documents[key] == documents[query + p.keys - p.queries]);
+  }
+  // Returns one past the last query that may see some of keys [key, key + columns).
+  DTC_DEVICE int endQuery(const AttentionParams &p, int key, int columns) const {
+    int end = cuda::endQuery(p, key, columns);
+    if (!documents)
+      return end;
+    int last = least(p.keys, key + columns) - 1 + p.queries - p.keys; // the last key's own query
+    return last < 0 ? end : least(end, documentBound(p, last, true) + p.queries - p.keys);
   }
   // Returns the first query that may see key `key` or a later one.
   DTC_DEVICE int firstQuery(const AttentionParams &p, int key) const {
+    int own = key + p.queries - p.keys, first = firstOfAll(p, key);
+    if (!documents || own < 0)
+      return first;
+    return greatest(first, documentBound(p, own, false) + p.queries - p.keys);
+  }
+  // Returns the first query that may see key `key` or a later one if all keys are of one document.
+  DTC_DEVICE int firstOfAll(const AttentionParams &p, int key) const {
     if (hasNext(p))
       return key >= keys ? p.queries : greatest(0, key + p.queries - p.keys + 1 - p.window);
     return key >= keys ? p.queries : (key < p.prefix ? 0 : cuda::firstQuery(p, key));

@@ -26,6 +26,7 @@ struct AttentionParams {
   const int32_t *lengths;
   const float *bias, *slopes;
   float *dbias;
+  const int32_t *documents;
 
   HeadStrides qStrides, kStrides, vStrides, outStrides, doutStrides, dqStrides, dkStrides,
       dvStrides;
@@ -36,9 +37,9 @@ struct AttentionParams {
   float softCap;    // above 0, scaled scores s become softCap * tanh(s / softCap); 0: none
   int32_t valueDim; // head dim of v and out; 0: headDim
   int32_t prefix;   // number of first keys that all queries see
-  int32_t hasLengths, hasSlopes; // 1: they are read
-  int32_t biasSizes[4];          // samples, heads, queries and keys of bias, or 1; 0: none
-  int32_t hasBiasGradient;       // 1: dbias is written
+  int32_t hasLengths, hasSlopes, hasDocuments; // 1: they are read
+  int32_t biasSizes[4];    // samples, heads, queries and keys of bias, or 1; 0: none
+  int32_t hasBiasGradient; // 1: dbias is written
 
   // Dropout, if the kernel has it; step 0 is evaluation.
   float keptScale;     // 1 / (1 - p), 0 for p = 1

@@ -28,8 +28,9 @@ struct RotaryKernel : KernelOpInterface::ExternalModel<RotaryKernel, RotaryOp> {
     ArrayRef<int64_t> shape = cast<RankedTensorType>(op->getOperand(0).getType()).getShape();
     int64_t half = shape[3] / 2;
     RowShape rows = rowsOf(op);
+    bool isOfSamples = rotary.getCos().getType().getRank() == 3;
     k.forEachRow(rows, {shape[2], half}, [&](Value row) {
-      Value table = k.mul(k.rem(row, shape[1]), half);
+      Value table = k.mul(isOfSamples ? row : k.rem(row, shape[1]), half);
       k.forEachPart(k.index(shape[2]), [&](Value head) {
         Value base = k.mul(k.add(k.mul(row, shape[2]), head), shape[3]);
         k.forEachVector(half, {}, [&](Value column, Lanes lanes, ValueRange) -> Values {

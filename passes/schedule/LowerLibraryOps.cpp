@@ -156,7 +156,7 @@ struct AttentionFields {
   int64_t window = 0; // 0 if it hides no key
   APFloat softCap{0.0};
   int64_t valueDim = 0, prefix = 0; // 0: headDim; none
-  Value lengths, bias, slopes;
+  Value lengths, bias, slopes, documents;
   DenseI64ArrayAttr biasSizes; // null without bias
 };
 
@@ -172,6 +172,13 @@ LogicalResult setScores(Op op, AttentionFields &fields, ExecEmitter &emitter) {
       return op.emitOpError() << "has lengths of " << lengths.getType()
                               << "; the runtime takes i32";
     fields.lengths = emitter.lookup(lengths);
+  }
+  if (Value documents = op.getDocuments()) {
+    Type element = cast<RankedTensorType>(documents.getType()).getElementType();
+    if (!element.isInteger(32))
+      return op.emitOpError() << "has documents of " << documents.getType()
+                              << "; the runtime takes i32";
+    fields.documents = emitter.lookup(documents);
   }
   if (Value bias = op.getBias()) {
     fields.bias = emitter.lookup(bias);
@@ -230,12 +237,12 @@ struct LowerAttention : ExecLoweringInterface::ExternalModel<LowerAttention, gra
     exec::AttentionOp::create(
         emitter.instructions(), emitter.lookup(attention.getQ()), emitter.lookup(attention.getK()),
         emitter.lookup(attention.getV()), fields->seed, fields->step, fields->lengths, fields->bias,
-        fields->slopes, emitter.define(attention.getResult()), emitter.define(attention.getLse()),
-        fields->batch, fields->queries, fields->keys, fields->heads, fields->kvHeads,
-        fields->headDim, fields->valueDim, fields->rows[0], fields->rows[1], fields->rows[2],
-        attention.getCausal(), fields->window, fields->prefix, fields->biasSizes, fields->softCap,
-        *attention.getScale(), attention.getDropout(), fields->id, fields->firstBatch,
-        fields->firstHead, fields->totalHeads,
+        fields->slopes, fields->documents, emitter.define(attention.getResult()),
+        emitter.define(attention.getLse()), fields->batch, fields->queries, fields->keys,
+        fields->heads, fields->kvHeads, fields->headDim, fields->valueDim, fields->rows[0],
+        fields->rows[1], fields->rows[2], attention.getCausal(), fields->window, fields->prefix,
+        fields->biasSizes, fields->softCap, *attention.getScale(), attention.getDropout(),
+        fields->id, fields->firstBatch, fields->firstHead, fields->totalHeads,
         /*stream=*/0);
     return success();
   }
@@ -261,13 +268,14 @@ struct LowerAttentionGrad
         emitter.lookup(grad.getV()), emitter.lookup(grad.getOut()), emitter.lookup(grad.getLse()),
         emitter.lookup(grad.getDout()), grad.getDlse() ? emitter.lookup(grad.getDlse()) : Value(),
         fields->seed, fields->step, fields->lengths, fields->bias, fields->slopes,
-        emitter.lookup(grad.getDq()), emitter.lookup(grad.getDk()), emitter.lookup(grad.getDv()),
-        scratch, grad.getDbias() ? emitter.define(grad.getDbias()) : Value(), fields->batch,
-        fields->queries, fields->keys, fields->heads, fields->kvHeads, fields->headDim,
-        fields->valueDim, fields->rows[0], fields->rows[1], fields->rows[2], grad.getCausal(),
-        fields->window, fields->prefix, fields->biasSizes, fields->softCap, grad.getScale(),
-        grad.getDropout(), fields->id, fields->firstBatch, fields->firstHead, fields->totalHeads,
-        gradRows[0], gradRows[1], gradRows[2], /*stream=*/0);
+        fields->documents, emitter.lookup(grad.getDq()), emitter.lookup(grad.getDk()),
+        emitter.lookup(grad.getDv()), scratch,
+        grad.getDbias() ? emitter.define(grad.getDbias()) : Value(), fields->batch, fields->queries,
+        fields->keys, fields->heads, fields->kvHeads, fields->headDim, fields->valueDim,
+        fields->rows[0], fields->rows[1], fields->rows[2], grad.getCausal(), fields->window,
+        fields->prefix, fields->biasSizes, fields->softCap, grad.getScale(), grad.getDropout(),
+        fields->id, fields->firstBatch, fields->firstHead, fields->totalHeads, gradRows[0],
+        gradRows[1], gradRows[2], /*stream=*/0);
     return success();
   }
 };

@@ -94,7 +94,12 @@ Status run(const format::GroupedGemm &op, const Command &command, cpu::ThreadPoo
   return {};
 }
 
-cpu::AttentionArgs attentionArgs(const Command &command, const format::Attention &op) {
+// The buffers of documents, the last ones of attention and of its gradient.
+constexpr size_t kDocuments = 10, kGradDocuments = 17;
+
+// Returns the arguments of attention whose documents are buffer `documents`.
+cpu::AttentionArgs attentionArgs(const Command &command, const format::Attention &op,
+                                 size_t documents) {
   cpu::AttentionArgs args{.q = asFloat(command.buffers[0]),
                           .k = asFloat(command.buffers[1]),
                           .v = asFloat(command.buffers[2]),
@@ -117,7 +122,8 @@ cpu::AttentionArgs attentionArgs(const Command &command, const format::Attention
                           .prefix = asSigned(op.prefix()),
                           .lengths = asIds(command.buffers[7]),
                           .bias = asFloat(command.buffers[8]),
-                          .slopes = asFloat(command.buffers[9])};
+                          .slopes = asFloat(command.buffers[9]),
+                          .documents = asIds(command.buffers[documents])};
   for (uint32_t i = 0; i < format::sizeOf(op.bias_sizes()); ++i)
     args.biasSizes[i] = asSigned(op.bias_sizes()->Get(i));
   if (op.dropout() > 0) {
@@ -150,18 +156,19 @@ Status run(const format::Attention &op, const Command &command, cpu::ThreadPool 
   DTC_RETURN_IF_ERROR(findElementType(op.dtype(), type));
   switch (type) {
   case ElementType::F32:
-    cpu::attention(attentionArgs(command, op), pool);
+    cpu::attention(attentionArgs(command, op, kDocuments), pool);
     break;
   case ElementType::BF16:
   case ElementType::F16:
-    cpu::narrowAttention(attentionArgs(command, op), narrowTensors(command, type), pool);
+    cpu::narrowAttention(attentionArgs(command, op, kDocuments), narrowTensors(command, type),
+                         pool);
     break;
   }
   return {};
 }
 
 void runWide(const format::AttentionGrad &op, const Command &command, cpu::ThreadPool &pool) {
-  cpu::AttentionGradArgs args{.forward = attentionArgs(command, *op.forward()),
+  cpu::AttentionGradArgs args{.forward = attentionArgs(command, *op.forward(), kGradDocuments),
                               .dout = asFloat(command.buffers[10]),
                               .dq = asFloat(command.buffers[11]),
                               .dk = asFloat(command.buffers[12]),
@@ -187,7 +194,7 @@ void runNarrow(const format::AttentionGrad &op, const Command &command, ElementT
   tensors.dvRow = asSigned(op.dv_row());
   tensors.dlse = asFloat(command.buffers[15]);
   tensors.dbias = asFloat(command.buffers[16]);
-  cpu::narrowAttentionGrad(attentionArgs(command, *op.forward()), tensors,
+  cpu::narrowAttentionGrad(attentionArgs(command, *op.forward(), kGradDocuments), tensors,
                            asFloat(command.buffers[14]), pool);
 }
 

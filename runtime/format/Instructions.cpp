@@ -168,6 +168,14 @@ void describeScores(const Attention &op, Description &d) {
   readsIf("slopes", op.slopes(), DType::f32, op.heads(), d);
 }
 
+// Describes the documents of keys, the last buffer of attention and of its gradient.
+void describeDocuments(const Attention &op, Description &d) {
+  d.require(op.documents() == noBuffer || (op.prefix() == 0 && op.keys() >= op.queries()),
+            "'documents' with a prefix of ", op.prefix(), ", ", op.queries(), " queries and ",
+            op.keys(), " keys, wanted no prefix and as many keys at least");
+  readsIf("documents", op.documents(), DType::i32, Checked(op.batch()) * op.keys(), d);
+}
+
 // Describes attention; `isForward`: out and lse are written.
 void describeAttention(const Attention &op, bool isForward, Description &d) {
   d.size("batch", op.batch());
@@ -224,7 +232,10 @@ void describeAttention(const Attention &op, bool isForward, Description &d) {
   d.scalar("dropout_id", op.dropout_id(), 0);
 }
 
-void describe(const Attention &op, Description &d) { describeAttention(op, true, d); }
+void describe(const Attention &op, Description &d) {
+  describeAttention(op, true, d);
+  describeDocuments(op, d);
+}
 
 void describe(const AttentionGrad &op, Description &d) {
   describeAttention(*op.forward(), false, d);
@@ -243,6 +254,7 @@ void describe(const AttentionGrad &op, Description &d) {
     d.absent("dbias");
   else
     d.writes("dbias", op.dbias(), DType::f32, describeBias(forward, d));
+  describeDocuments(forward, d);
 }
 
 template <typename Lookup> void describeRows(const Lookup &op, Description &d) {

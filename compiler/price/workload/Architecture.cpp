@@ -101,8 +101,8 @@ private:
           std::max(out.attentionDropout, attention.getDropout().convertToDouble());
       agree(out.window, static_cast<int64_t>(attention.getSliding().value_or(0)));
       areAlike &= attention.getCausal() && !attention.getSoftCap() && !attention.getSinks() &&
-                  !attention.getPrefix() && !attention.getLengths() && !attention.getBias() &&
-                  !attention.getSlopes() &&
+                  !attention.getPrefix() && !attention.getLengths() && !attention.getDocuments() &&
+                  !attention.getBias() && !attention.getSlopes() &&
                   sizeOf(attention.getV(), 3) == sizeOf(attention.getQ(), 3);
     } else if (auto norm = dyn_cast<graph::RmsNormOp>(op)) {
       agree(out.norm, std::string("rms"));

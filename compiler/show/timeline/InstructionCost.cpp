@@ -32,7 +32,7 @@ ComputeType computeTypeOf(format::DType type) {
 // Half of the scores of causal attention are never made, and with a window w of n keys the part
 // (1 - w/n)^2 of the others is not either (a triangle in front of the windows). Backward makes them
 // again and has four products of its own, where forward has two in all. A prefix of p keys adds a
-// triangle of (p/n)^2. Lengths hide keys that only the run knows.
+// triangle of (p/n)^2. Lengths and documents hide keys that only the run knows.
 OpWork attentionWork(const format::Attention &op, bool backward) {
   OpWork work;
   work.kind = WorkKind::Attention;

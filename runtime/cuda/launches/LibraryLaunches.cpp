@@ -39,6 +39,9 @@ uint64_t valueDimOf(const format::Attention &op) {
   return op.value_dim() ? op.value_dim() : op.head_dim();
 }
 
+// The buffers of documents, the last ones of attention and of its gradient.
+constexpr size_t kDocuments = 10, kGradDocuments = 17;
+
 // Sets which keys there are, and what is added to scores.
 void setScores(const LibraryOperands &operands, const format::Attention &op,
                cuda::AttentionParams &params) {
@@ -47,6 +50,7 @@ void setScores(const LibraryOperands &operands, const format::Attention &op,
   params.slopes = reinterpret_cast<const float *>(operands.buffers[9]);
   params.hasLengths = op.lengths() != format::noBuffer ? 1 : 0;
   params.hasSlopes = op.slopes() != format::noBuffer ? 1 : 0;
+  params.hasDocuments = op.documents() != format::noBuffer ? 1 : 0;
   for (uint32_t i = 0; i < format::sizeOf(op.bias_sizes()); ++i)
     params.biasSizes[i] = asInt(op.bias_sizes()->Get(i));
 }
@@ -94,6 +98,7 @@ Status plan(const format::Attention &op, const LibraryOperands &operands,
   ElementType type;
   DTC_RETURN_IF_ERROR(findElementType(op.dtype(), type));
   cuda::AttentionParams params = attentionParams(operands, op);
+  params.documents = reinterpret_cast<const int32_t *>(operands.buffers[kDocuments]);
   std::string wrong = cuda::planAttention(type, params, planned.launches);
   return finish(wrong, params, planned);
 }
@@ -116,6 +121,7 @@ Status plan(const format::AttentionGrad &op, const LibraryOperands &operands,
   params.dlse = reinterpret_cast<const float *>(operands.buffers[15]);
   params.dbias = reinterpret_cast<float *>(operands.buffers[16]);
   params.hasBiasGradient = op.dbias() != format::noBuffer ? 1 : 0;
+  params.documents = reinterpret_cast<const int32_t *>(operands.buffers[kGradDocuments]);
   std::string wrong = cuda::planAttentionGrad(type, params, planned.launches);
   return finish(wrong, params, planned);
 }

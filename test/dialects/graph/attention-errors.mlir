@@ -253,6 +253,33 @@ graph.func @attention_c19_sliding(%q: tensor<?x8x4x16xf32>) {
 
 // -----
 
+// attention_c20
+graph.func @attention_c20(%q: tensor<?x8x4x16xf32>, %d: tensor<?x7xi32>) {
+  // expected-error @+1 {{'graph.attention' op dim 1 of 'documents' is 7, but dim 1 of 'k' is 8}}
+  %0 = graph.attention %q, %q, %q documents %d causal : (tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x7xi32>) -> tensor<?x8x4x16xf32>
+  graph.return
+}
+
+// -----
+
+// attention_c20_keys
+graph.func @attention_c20_keys(%q: tensor<?x8x4x16xf32>, %k: tensor<?x7x4x16xf32>, %d: tensor<?x7xi32>) {
+  // expected-error @+1 {{'graph.attention' op has 'documents' and 8 queries, but only 7 keys, so that early queries have no document}}
+  %0 = graph.attention %q, %k, %k documents %d : (tensor<?x8x4x16xf32>, tensor<?x7x4x16xf32>, tensor<?x7x4x16xf32>, tensor<?x7xi32>) -> tensor<?x8x4x16xf32>
+  graph.return
+}
+
+// -----
+
+// attention_c20_prefix
+graph.func @attention_c20_prefix(%q: tensor<?x8x4x16xf32>, %d: tensor<?x8xi32>) {
+  // expected-error @+1 {{'graph.attention' op has 'documents' and a 'prefix', which all of them would see}}
+  %0 = graph.attention %q, %q, %q documents %d causal prefix 3 : (tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8xi32>) -> tensor<?x8x4x16xf32>
+  graph.return
+}
+
+// -----
+
 // attention_grad_c3
 graph.func @attention_grad_c3(%q: tensor<?x8x4x16xf32>, %l: tensor<?x4x8xf32>) {
   // expected-error @+1 {{'graph.attention_grad' op has 'dbias', but no 'bias'}}

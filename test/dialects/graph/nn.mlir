@@ -49,7 +49,7 @@ graph.func @norms(%x: tensor<?x8x16xf32>, %w: tensor<16xf32>, %b: tensor<16xf32>
 }
 
 // CHECK-LABEL: graph.func @rotary
-graph.func @rotary(%q: tensor<?x8x2x4xf32>) {
+graph.func @rotary(%q: tensor<?x8x2x4xf32>, %ids: tensor<?x8xi32>) {
   // CHECK: graph.rotary_table [1.000000e+00, 1.000000e-02] : tensor<8x2xf32>, tensor<8x2xf32>
   // expected-remark @+1 {{loops 0:8 parallel, 1:2 whole;  -> [0, 1], [0, 1]; 20 flops per point; indexed 0; sequence 0; channels 1}}
   %cos, %sin = graph.rotary_table [1.0, 0.01] : tensor<8x2xf32>, tensor<8x2xf32>
@@ -59,13 +59,19 @@ graph.func @rotary(%q: tensor<?x8x2x4xf32>) {
   // CHECK: graph.rotary %{{.*}}, %{{.*}}, %{{.*}} inverse :
   // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:2 parallel, 3:2 whole, 4:2 whole; [0, 1, 2, 3*4], [1, 4], [1, 4] -> [0, 1, 2, 3*4]; 3 flops per point, composite, zero-preserving; sequence 1; channels 2, 3, 4}}
   %1 = graph.rotary %0, %cos, %sin inverse : (tensor<?x8x2x4xf32>, tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<?x8x2x4xf32>
+  // Angles of each sample.
+  // expected-remark @+1 {{loops}}
+  %c = graph.embedding %cos, %ids : (tensor<8x2xf32>, tensor<?x8xi32>) -> tensor<?x8x2xf32>
+  // expected-remark @+1 {{[0, 1, 2, 3*4], [0, 1, 4], [0, 1, 4] -> [0, 1, 2, 3*4]; 3 flops per point}}
+  %2 = graph.rotary %q, %c, %c : (tensor<?x8x2x4xf32>, tensor<?x8x2xf32>, tensor<?x8x2xf32>) -> tensor<?x8x2x4xf32>
   graph.return
 }
 
 // Query heads are (kv head, group), so that both split together; with dropout, batch and heads are indexed.
 // CHECK-LABEL: graph.func @attention
 graph.func @attention(%q: tensor<?x8x4x16xf32>, %k: tensor<?x8x2x16xf32>, %seed: tensor<i64>, %step: tensor<f32>,
-    %w: tensor<?x8x2x24xf32>, %n: tensor<?xi32>, %b: tensor<1x4x8x8xf32>, %s: tensor<4xf32>) {
+    %w: tensor<?x8x2x24xf32>, %n: tensor<?xi32>, %b: tensor<1x4x8x8xf32>, %s: tensor<4xf32>,
+    %d: tensor<?x8xi32>) {
   // CHECK: graph.attention %{{.*}}, %{{.*}}, %{{.*}} causal scale 2.500000e-01 :
   // expected-remark @+1 {{loops 0:? parallel, 1:2 parallel, 2:2 parallel, 3:8 parallel, 4:8 whole, 5:16 whole; [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5] -> [0, 3, 1*2, 5], [0, 1*2, 3]; 4 flops per point, attention of batch 0 1 2 m 3 n 4 k 5, causal, zero-preserving; fed 2; sequence 3, 4; channels 1, 2, 5}}
   %0, %lse0 = graph.attention %q, %k, %k causal scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
@@ -80,6 +86,10 @@ graph.func @attention(%q: tensor<?x8x4x16xf32>, %k: tensor<?x8x2x16xf32>, %seed:
   // CHECK: graph.attention %{{.*}}, %{{.*}}, %{{.*}} lengths %{{.*}} bias %{{.*}} slopes %{{.*}} causal prefix 4 scale 2.500000e-01 :
   // expected-remark @+1 {{loops 0:? parallel, 1:2 parallel, 2:2 parallel, 3:8 parallel, 4:8 whole, 5:16 whole; [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, -], [0], [-, 1*2, 3, 4], [1*2] -> [0, 3, 1*2, -], [0, 1*2, 3]; 6.25 flops per point, attention of batch 0 1 2 m 3 n 4 k 5, causal, zero-preserving; fed 2; sequence 3, 4; channels 1, 2, 5}}
   %3, %lse3 = graph.attention %q, %k, %w lengths %n bias %b slopes %s causal prefix 4 scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x24xf32>, tensor<?xi32>, tensor<1x4x8x8xf32>, tensor<4xf32>) -> (tensor<?x8x4x24xf32>, tensor<?x4x8xf32>)
+  // Documents have the batch and the keys.
+  // CHECK: graph.attention %{{.*}}, %{{.*}}, %{{.*}} documents %{{.*}} causal scale 2.500000e-01 :
+  // expected-remark @+1 {{[0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5], [0, 4] -> [0, 3, 1*2, 5], [0, 1*2, 3]; 4 flops per point}}
+  %4, %lse4 = graph.attention %q, %k, %k documents %d causal scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8xi32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
   graph.return
 }
 

@@ -155,6 +155,28 @@ module @attention_scores {
 }
 
 // -----
+// Documents are the instruction's, too.
+
+// CHECK-LABEL: module @attention_of_documents
+module @attention_of_documents {
+  graph.parameter @q : tensor<2x4x4x8xf32> init zeros
+  graph.func @microbatch(%d: tensor<2x4xi32> {graph.input = "documents"}) {
+    %q = graph.get @q : tensor<2x4x4x8xf32>
+    // CHECK: exec.attention %q, %q, %q documents %documents to %[[O:.*]], %[[LSE:.*]] batch 2
+    %o, %lse = graph.attention %q, %q, %q documents %d causal scale 0.25
+      : (tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>, tensor<2x4xi32>) -> (tensor<2x4x4x8xf32>, tensor<2x4x4xf32>)
+    // CHECK: exec.attention_grad %q, %q, %q, %[[O]], %[[LSE]], %[[O]] documents %documents to
+    %dq, %dk, %dv = graph.attention_grad %q, %q, %q, %o, %lse, %o documents %d causal scale 0.25
+      : (tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>, tensor<2x4x4xf32>,
+         tensor<2x4x4x8xf32>, tensor<2x4xi32>) -> (tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>)
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
+
+// -----
 // Columns of one tensor are read and written where they are: no slice of them, and no concat of their gradients, is copied.
 // CHECK-LABEL: module @attention_of_columns
 // CHECK-DAG:     %[[Q:.*]] = exec.view %x "x.0" f32 1072 bytes at 0

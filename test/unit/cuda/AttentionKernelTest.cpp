@@ -19,6 +19,7 @@ struct Case {
   bool hasLengths = false;
   std::array<int, 4> bias = {}; // zeros: none
   bool hasSlopes = false;
+  int document = 0; // tokens of every second document, between which are those of one; 0: none
 
   int valueColumns() const { return valueDim > 0 ? valueDim : headDim; }
 };
@@ -29,7 +30,8 @@ std::ostream &operator<<(std::ostream &out, const Case &c) {
              << c.dropout << " gap " << c.gap << " window " << c.window << " soft cap " << c.softCap
              << " value dim " << c.valueDim << " prefix " << c.prefix
              << (c.hasLengths ? " lengths" : "") << " bias " << c.bias[0] << "x" << c.bias[1] << "x"
-             << c.bias[2] << "x" << c.bias[3] << (c.hasSlopes ? " slopes" : "");
+             << c.bias[2] << "x" << c.bias[3] << (c.hasSlopes ? " slopes" : "") << " document "
+             << c.document;
 }
 
 constexpr int64_t kSeed = 0x123456789abcdef, kStep = 7;
@@ -103,6 +105,10 @@ public:
     if (c.hasSlopes)
       for (int head = 0; head < c.heads; ++head)
         slopes.push_back(std::exp2(-static_cast<float>(head + 2)));
+    for (int i = 0; c.document > 0 && i < c.batch * c.keys; ++i) {
+      int key = i % c.keys + i / c.keys * 3; // samples begin at other places of their documents
+      documents.push_back(key / (c.document + 1) * 2 + (key % (c.document + 1) == c.document));
+    }
   }
 
   Tensor &values() { return v; }
@@ -129,6 +135,7 @@ public:
     args.valueDim = c.valueDim, args.prefix = c.prefix;
     args.lengths = c.hasLengths ? lengths.data() : nullptr;
     args.slopes = c.hasSlopes ? slopes.data() : nullptr;
+    args.documents = c.document > 0 ? documents.data() : nullptr;
     std::vector<float> dbias(bias.size());
     if (!bias.empty()) {
       args.bias = bias.data();
@@ -185,6 +192,8 @@ public:
       p.bias = gpu.upload(bias), p.dbias = gpu.allocate<float>(bias.size());
     if (c.hasSlopes)
       p.slopes = gpu.upload(slopes);
+    if (c.document > 0)
+      p.documents = gpu.upload(documents);
     std::vector<Launch> launches;
     EXPECT_EQ(planAttention(c.type, p, launches), "");
     gpu.launch(launches, &p, seed);
@@ -212,7 +221,7 @@ private:
     p.kStrides = p.dkStrides = k.strides(c.keys);
     p.vStrides = p.dvStrides = v.strides(c.keys);
     p.valueDim = c.valueDim, p.prefix = c.prefix;
-    p.hasLengths = c.hasLengths, p.hasSlopes = c.hasSlopes;
+    p.hasLengths = c.hasLengths, p.hasSlopes = c.hasSlopes, p.hasDocuments = c.document > 0;
     std::copy(c.bias.begin(), c.bias.end(), p.biasSizes);
     p.hasBiasGradient = !bias.empty();
     p.batch = c.batch, p.queries = c.queries, p.keys = c.keys;
@@ -228,7 +237,7 @@ private:
   Case c;
   Tensor q, k, v, out, dout, dq, dk, dv;
   std::vector<float> dlse; // empty: lse has no gradient
-  std::vector<int32_t> lengths;
+  std::vector<int32_t> lengths, documents;
   std::vector<float> bias, slopes;
 };
 
@@ -288,7 +297,8 @@ INSTANTIATE_TEST_SUITE_P(F16, AttentionKernel,
                                          Case{F16, 33, 33, 1, 1, 30, true}));
 
 // Samples with fewer keys, some without those of a block; prefixes that end within blocks; values
-// of another head dim; biases of every broadcast; slopes.
+// of another head dim; biases of every broadcast; slopes;
+// documents.
 INSTANTIATE_TEST_SUITE_P(
     Scores, AttentionKernel,
     testing::Values(
@@ -315,6 +325,21 @@ INSTANTIATE_TEST_SUITE_P(
              .dropout = 0.2f,
              .bias = {1, 1, 70, 1}},
         Case{.queries = 33, .keys = 65, .headDim = 32, .causal = true, .bias = {1, 1, 1, 1}},
+        Case{.queries = 33, .keys = 33, .headDim = 32, .causal = true, .document = 1},
+        Case{.queries = 150, .keys = 170, .headDim = 32, .causal = true, .document = 40},
+        Case{.queries = 150, .keys = 150, .headDim = 32, .causal = false, .document = 70},
+        Case{.type = BF16,
+             .queries = 140,
+             .keys = 140,
+             .heads = 4,
+             .headDim = 64,
+             .causal = true,
+             .dropout = 0.2f,
+             .window = 20,
+             .softCap = 2.0f,
+             .hasLengths = true,
+             .bias = {1, 4, 140, 140},
+             .document = 30},
         Case{.queries = 70,
              .keys = 70,
              .heads = 4,

@@ -64,7 +64,8 @@ TEST(AttentionPlan, TakesTensorCoresWhereRowsAreWholeVectors) {
             (Names{"AttentionGeneral_queries_f16_256", "AttentionGeneral_keys_f16_256"}));
 }
 
-// Prefixes, lengths, biases, slopes and values of another head dim are the general kernels' alone.
+// Prefixes, lengths, documents, biases, slopes and values of another head dim are the general
+// kernels' alone.
 TEST(AttentionPlan, TakesNoTensorCoresForOtherMasksAndScores) {
   std::vector<Launch> launches;
   auto set = [](const std::function<void(AttentionParams &)> &change) {
@@ -76,6 +77,7 @@ TEST(AttentionPlan, TakesNoTensorCoresForOtherMasksAndScores) {
        {set([](AttentionParams &p) { p.prefix = 3; }),
         set([](AttentionParams &p) { p.hasLengths = 1; }),
         set([](AttentionParams &p) { p.hasSlopes = 1; }),
+        set([](AttentionParams &p) { p.hasDocuments = 1; }),
         set([](AttentionParams &p) { p.valueDim = 40; }),
         set([](AttentionParams &p) { std::fill_n(p.biasSizes, 4, 1); })}) {
     ASSERT_EQ(planAttention(ElementType::BF16, p, launches), "");
@@ -84,6 +86,17 @@ TEST(AttentionPlan, TakesNoTensorCoresForOtherMasksAndScores) {
   AttentionParams wide = set([](AttentionParams &p) { p.valueDim = 100; });
   ASSERT_EQ(planAttention(ElementType::BF16, wide, launches), "");
   EXPECT_EQ(names(launches), std::vector<std::string>{"AttentionGeneral_forward_bf16_128"});
+}
+
+TEST(AttentionPlan, RefusesDocumentsWithAPrefixOrFewerKeys) {
+  std::vector<Launch> launches;
+  AttentionParams p = attentionOf(64, 2, 2, 64, 1);
+  p.hasDocuments = p.prefix = 1;
+  EXPECT_EQ(planAttention(ElementType::F32, p, launches),
+            "attention: documents with a prefix of 1, 64 queries and 64 keys; they have no prefix, "
+            "and as many keys at least");
+  p.prefix = 0, p.causal = 0, p.keys = 63;
+  EXPECT_NE(planAttention(ElementType::F32, p, launches), "");
 }
 
 TEST(AttentionPlan, HasABlockPerTileOfTheBiasGradient) {

@@ -248,6 +248,28 @@ TEST(PackedSamples, KeepDocumentsApart) {
   }
 }
 
+std::vector<float> readFloats(const SampleSource &source, uint64_t index, uint64_t begin,
+                              uint64_t count) {
+  std::vector<float> values(count, -7);
+  Status status = source.read(index, begin, std::as_writable_bytes(std::span(values)));
+  EXPECT_TRUE(status.ok()) << status.message();
+  return values;
+}
+
+// All documents with targets have the same weight in sum.
+TEST(DocumentWeights, AddUpToOneForEachDocument) {
+  auto packing = std::make_shared<Packing>(packed({5, 6, 8}, 10, LongDocuments::Split, 1, false));
+  auto source = makePackedSamples(Tokens::counting(8), packing, DocumentInput::Weights, kIgnored);
+  const std::vector<float> wanted = {0.25f, 0.25f, 0.25f, 0.25f, 0, 1, 0, 0, 0, 0};
+  EXPECT_EQ(readFloats(*source, 0, 0, 10), wanted);
+  EXPECT_EQ(readFloats(*source, 0, 3, 4), (std::vector<float>{0.25f, 0, 1, 0}));
+  auto numbers = std::make_shared<Rows>(std::vector<Values>{{2, 2, 2, 5, 6, 6}});
+  source = makeDocumentSamples(numbers, nullptr, DocumentInput::Weights, DocumentInput::Weights, 6,
+                               kIgnored);
+  EXPECT_EQ(readFloats(*source, 0, 0, 6), (std::vector<float>{0.5f, 0.5f, 0, 0, 1, 0}));
+  EXPECT_EQ(readFloats(*source, 0, 1, 2), (std::vector<float>{0.5f, 0}));
+}
+
 TEST(DocumentSamples, FollowFromNumbers) {
   auto numbers =
       std::make_shared<Rows>(std::vector<Values>{{2, 2, 2, 5, 6, 6}, {1, 1, 1, 1, 1, 1}});

@@ -40,7 +40,7 @@ AttentionT sampleAttention(uint32_t x, uint32_t out, uint32_t lse, uint32_t seed
   op.window = 3;
   op.soft_cap = 20;
   op.value_dim = 4;
-  op.lengths = lengths;
+  op.lengths = op.documents = lengths;
   op.bias = op.slopes = x;
   op.bias_sizes = {1, 2, 4, 1};
   return op;

@@ -87,7 +87,7 @@ struct SampleIndices {
   uint32_t zero, embedding, attention, gemm, launch, record, wait, allReduce, attentionGrad,
       embeddingGrad, copy, conv2d, conv2dInputGrad, conv2dWeightGrad, groupedGemm, groupedSums;
   uint32_t pool2d, pool2dGrad;           // a maximum
-  uint32_t x, loss, embed, head, tokens; // tokens are the lengths of attention, too
+  uint32_t x, loss, embed, head, tokens; // tokens are lengths and documents of attention, too
 };
 
 // Returns a step similar to a model's on `ranks` data-parallel ranks (a divisor of 8): 16 words, 8

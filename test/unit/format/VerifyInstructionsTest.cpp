@@ -147,7 +147,7 @@ const Corruption corruptions[] = {
        AttentionT &op = *i.op.AsAttention();
        op.batch = op.heads = op.kv_heads = op.total_heads = 1u << 30;
        op.head_dim = 1u << 30;
-       op.bias = op.lengths = op.slopes = noBuffer;
+       op.bias = op.lengths = op.slopes = op.documents = noBuffer;
        op.bias_sizes.clear();
      },
      "more than fit in 64 bits"},
@@ -197,6 +197,12 @@ const Corruption corruptions[] = {
      "'v' is 'x' (buffer 7) of 256 bytes, wanted at least 320"},
     {"AttentionLengths", &At::attention, [](I &i) { i.op.AsAttention()->lengths = 7; },
      "'lengths' is 'x' (buffer 7) of f32, wanted i32"},
+    {"AttentionDocuments", &At::attention, [](I &i) { i.op.AsAttention()->documents = 7; },
+     "'documents' is 'x' (buffer 7) of f32, wanted i32"},
+    {"AttentionDocumentsSize", &At::attention, [](I &i) { i.op.AsAttention()->keys = 5; },
+     "'documents' is 'tokens' (buffer 2) of 32 bytes, wanted at least 40"},
+    {"AttentionDocumentsPrefix", &At::attention, [](I &i) { i.op.AsAttention()->prefix = 2; },
+     "'documents' with a prefix of 2, 4 queries and 4 keys, wanted no prefix"},
     {"AttentionBias", &At::attention, [](I &i) { i.op.AsAttention()->bias_sizes[3] = 3; },
      "size 3 of bias is 3, wanted 1 or 4"},
     {"AttentionBiasSizes", &At::attention, [](I &i) { i.op.AsAttention()->bias_sizes.clear(); },

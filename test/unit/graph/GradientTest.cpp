@@ -221,6 +221,10 @@ TEST(Gradient, OfRotaryBothWays) {
         std::string("%0 = graph.rotary %x, %c, %s ") + inverse +
             ": (tensor<2x3x2x4xf32>, tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<2x3x2x4xf32>",
         false, /*numDifferentiable=*/1);
+  checkGradient("%x: tensor<2x3x2x4xf32>, %c: tensor<2x3x2xf32>, %s: tensor<2x3x2xf32>",
+                "%0 = graph.rotary %x, %c, %s : (tensor<2x3x2x4xf32>, tensor<2x3x2xf32>, "
+                "tensor<2x3x2xf32>) -> tensor<2x3x2x4xf32>",
+                false, /*numDifferentiable=*/1);
 }
 
 TEST(Gradient, OfAttentionWithGroupsMoreKeysAndMask) {
@@ -249,6 +253,14 @@ TEST(Gradient, OfAttentionWithOtherMasksAndScores) {
                       "scale 0.7 : (tensor<6x3x2x3xf32>, tensor<6x3x2x3xf32>, "
                       "tensor<6x3x2x3xf32>, tensor<6xi32>, tensor<2xf32>) -> "
                       "(tensor<6x3x2x3xf32>, tensor<6x2x3xf32>)");
+  for (const char *mask : {"", "causal ", "causal sliding 2 "})
+    checkGradient("%q: tensor<4x3x2x3xf32>, %k: tensor<4x4x2x3xf32>, %v: tensor<4x4x2x3xf32>, "
+                  "%n: tensor<4x4xi32>",
+                  std::string("%0, %l = graph.attention %q, %k, %v documents %n ") + mask +
+                      "scale 0.7 : (tensor<4x3x2x3xf32>, tensor<4x4x2x3xf32>, "
+                      "tensor<4x4x2x3xf32>, tensor<4x4xi32>) -> "
+                      "(tensor<4x3x2x3xf32>, tensor<4x2x3xf32>)",
+                  false, /*numDifferentiable=*/3, /*numResults=*/1);
   for (const char *bias : {"2x4x3x3", "1x4x3x3", "2x1x1x3", "1x1x3x1", "1x1x1x1"}) {
     std::string type = "tensor<" + std::string(bias) + "xf32>";
     checkGradient("%q: tensor<2x3x4x3xf32>, %k: tensor<2x3x2x3xf32>, %v: tensor<2x3x2x2xf32>, "

@@ -134,7 +134,8 @@ public:
     double sign = op.getInverse() ? -1 : 1;
     for (int64_t row = 0, rows = x.count(0, 3); row < rows; ++row)
       for (int64_t i = 0; i < half; ++i) {
-        int64_t table = row / heads % times * half + i, first = row * 2 * half + i;
+        int64_t position = row / heads % (cos.shape.size() == 3 ? x.count(0, 2) : times);
+        int64_t table = position * half + i, first = row * 2 * half + i;
         double c = cos.data[table], s = sign * sin.data[table];
         y.data[first] = x.data[first] * c - x.data[first + half] * s;
         y.data[first + half] = x.data[first + half] * c + x.data[first] * s;
@@ -158,6 +159,11 @@ public:
       isHidden |= s <= position - static_cast<int64_t>(*sliding);
     if (op.getLengths())
       isHidden |= s >= in(op.getLengths()).data[b];
+    if (op.getDocuments()) {
+      const Tensor &documents = in(op.getDocuments());
+      const double *numbers = &documents.data[b * documents.dim(1)];
+      isHidden |= numbers[s] != numbers[position];
+    }
     return !isHidden;
   }
 

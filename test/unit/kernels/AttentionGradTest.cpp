@@ -165,6 +165,52 @@ TEST(AttentionGrad, GivesTheSameBitsForAnyNumberOfThreadsWithABias) {
   });
 }
 
+TEST(AttentionGrad, GivesTheSameBitsForAnyNumberOfThreadsWithDocuments) {
+  forEachIsa([&] {
+    for (bool causal : {false, true}) {
+      AttentionProblem first({.batch = 1,
+                              .queries = 900,
+                              .keys = 900,
+                              .heads = 2,
+                              .kvHeads = 1,
+                              .headDim = 16,
+                              .causal = causal,
+                              .documents = documentsOf(1, 900, {300, 1, 40, 2})});
+      ThreadPool one(1);
+      runBoth(first, one);
+      for (int threads : {3, 8}) {
+        AttentionProblem other(first.sizes);
+        ThreadPool pool(threads);
+        runBoth(other, pool);
+        EXPECT_TRUE(sameBits(other.out, first.out)) << threads << " threads";
+        EXPECT_TRUE(sameBits(other.dq, first.dq)) << threads << " threads";
+        EXPECT_TRUE(sameBits(other.dk, first.dk)) << threads << " threads";
+        EXPECT_TRUE(sameBits(other.dv, first.dv)) << threads << " threads";
+      }
+    }
+  });
+}
+
+// Numbers that fall are an error of the data, which the kernels survive: each run is a document.
+TEST(AttentionGrad, TakesEachRunOfANumberForADocument) {
+  ThreadPool pool(2);
+  AttentionSizes sizes{.batch = 1,
+                       .queries = 300,
+                       .keys = 300,
+                       .heads = 1,
+                       .kvHeads = 1,
+                       .headDim = 8,
+                       .causal = true,
+                       .documents = documentsOf(1, 300, {7, 90})};
+  AttentionProblem rising(sizes);
+  for (int32_t &number : sizes.documents)
+    number = -number;
+  AttentionProblem falling(sizes);
+  runBoth(rising, pool);
+  runBoth(falling, pool);
+  EXPECT_TRUE(sameBits(rising.out, falling.out) && sameBits(rising.dk, falling.dk));
+}
+
 // Masks that hide nothing change no bit of causal attention.
 TEST(AttentionGrad, GivesTheBitsOfCausalAttentionWithAllKeysOfAllSamples) {
   ThreadPool pool(2);
@@ -178,11 +224,23 @@ TEST(AttentionGrad, GivesTheBitsOfCausalAttentionWithAllKeysOfAllSamples) {
                           .causal = true,
                           .prefix = 1,
                           .lengths = {500, 700}});
+  AttentionProblem single({.batch = 2,
+                           .queries = 500,
+                           .keys = 500,
+                           .heads = 2,
+                           .kvHeads = 1,
+                           .headDim = 32,
+                           .causal = true,
+                           .documents = std::vector<int32_t>(1000, 7)});
+  runBoth(single, pool);
   runBoth(causal, pool);
   runBoth(whole, pool);
   EXPECT_TRUE(sameBits(causal.out, whole.out) && sameBits(causal.lse, whole.lse));
   EXPECT_TRUE(sameBits(causal.dq, whole.dq) && sameBits(causal.dk, whole.dk) &&
               sameBits(causal.dv, whole.dv));
+  EXPECT_TRUE(sameBits(causal.out, single.out) && sameBits(causal.lse, single.lse));
+  EXPECT_TRUE(sameBits(causal.dq, single.dq) && sameBits(causal.dk, single.dk) &&
+              sameBits(causal.dv, single.dv));
 }
 
 // A window hides nothing from queries that see fewer keys anyway.

@@ -20,6 +20,7 @@ struct AttentionSizes {
   std::vector<int32_t> lengths = {};
   std::vector<int64_t> bias = {}; // empty: none
   bool slopes = false;
+  std::vector<int32_t> documents = {}; // [batch, keys]; empty: one
 
   // Returns the head dim of values.
   int64_t valueColumns() const { return valueDim > 0 ? valueDim : headDim; }
@@ -41,7 +42,29 @@ inline std::string describe(const AttentionSizes &s) {
     words += ", length " + std::to_string(length);
   for (int64_t size : s.bias)
     words += ", bias " + std::to_string(size);
+  if (!s.documents.empty())
+    words += ", documents " + std::to_string(s.documents.back() - s.documents.front() + 1);
   return words + (s.slopes ? ", slopes" : "");
+}
+
+// Returns the numbers of documents of `batch` samples of `keys` tokens, whose lengths are those of
+// `lengths`, again and again. Each sample begins within another document, and numbers have gaps.
+inline std::vector<int32_t> documentsOf(int64_t batch, int64_t keys,
+                                        const std::vector<int64_t> &lengths) {
+  std::vector<int32_t> numbers;
+  size_t place = 0;
+  for (int64_t sample = 0; sample < batch; ++sample) {
+    int64_t left = lengths[place] / (sample + 1);
+    int32_t number = 0;
+    for (int64_t key = 0; key < keys; ++key) {
+      while (left-- <= 0) {
+        place = (place + 1) % lengths.size(), left = lengths[place];
+        number += 1 + static_cast<int32_t>(place);
+      }
+      numbers.push_back(number);
+    }
+  }
+  return numbers;
 }
 
 // One attention problem with its results and gradients.
@@ -105,6 +128,8 @@ private:
     args.valueDim = sizes.valueDim, args.prefix = sizes.prefix;
     if (!sizes.lengths.empty())
       args.lengths = sizes.lengths.data();
+    if (!sizes.documents.empty())
+      args.documents = sizes.documents.data();
     if (!sizes.bias.empty()) {
       int64_t count = 1;
       for (size_t i = 0; i < 4; ++i)
@@ -156,6 +181,8 @@ private:
       seen = seen && (s.window == 0 || j > position - s.window);
       seen = seen && (s.window == 0 || s.causal || j < position + s.window);
       seen = seen && (s.lengths.empty() || j < s.lengths[b]);
+      seen = seen && (s.documents.empty() ||
+                      s.documents[b * s.keys + j] == s.documents[b * s.keys + position]);
       seen = seen && (s.bias.empty() || p.bias[biasIndex(s, b, h, i, j)] > -1e30f);
       if (seen)
         keys.push_back(j);
@@ -332,6 +359,31 @@ inline std::vector<AttentionSizes> edgeSizes() {
                    .lengths = {230, 40},
                    .bias = {1, 4, 50, 230},
                    .slopes = true});
+  // Documents of one token, of several blocks, and that end at the borders of tiles.
+  for (bool causal : {false, true})
+    for (std::vector<int64_t> lengths :
+         {std::vector<int64_t>{1}, {3, 1, 4}, {96, 192, 7}, {250, 5, 1, 1, 60}})
+      sizes.push_back({.batch = 2,
+                       .queries = causal ? 420 : 400,
+                       .keys = 420,
+                       .heads = 2,
+                       .kvHeads = 1,
+                       .headDim = 16,
+                       .causal = causal,
+                       .documents = documentsOf(2, 420, lengths)});
+  sizes.push_back({.batch = 2,
+                   .queries = 300,
+                   .keys = 300,
+                   .heads = 4,
+                   .kvHeads = 2,
+                   .headDim = 16,
+                   .causal = true,
+                   .window = 20,
+                   .softCap = 3.0f,
+                   .lengths = {300, 130},
+                   .bias = {1, 4, 300, 300},
+                   .slopes = true,
+                   .documents = documentsOf(2, 300, {35, 1, 90})});
   sizes.push_back({.batch = 0,
                    .queries = 5,
                    .keys = 5,

@@ -1,5 +1,5 @@
 // Compares attention with results that another program computed in f64. Inputs/attention-vectors
-// has masks, soft caps and sinks of 8 tokens and one head of 4.
+// has masks, soft caps, sinks and documents of 8 tokens and one head of 4.
 #include "kernels/cpu/Attention.h"
 #include "test/unit/kernels/KernelsTestSupport.h"
 
@@ -49,6 +49,17 @@ double sink(double z, const AttentionArgs &args, std::vector<float> &dout,
   return dz;
 }
 
+// Returns the number of each token's document; nothing for a case without documents.
+std::vector<int32_t> documentsOf(const Json &wanted) {
+  std::vector<int32_t> numbers;
+  if (!wanted.contains("docs"))
+    return numbers;
+  for (size_t document = 0; document < wanted["docs"].size(); ++document)
+    numbers.insert(numbers.end(), wanted["docs"][document].get<size_t>(),
+                   static_cast<int32_t>(document));
+  return numbers;
+}
+
 TEST(AttentionVectors, AgreeTo1e6) {
   std::ifstream file(DTC_ATTENTION_VECTORS);
   Json vectors = Json::parse(file);
@@ -73,6 +84,8 @@ TEST(AttentionVectors, AgreeTo1e6) {
                          vectors["scale"].get<float>()};
       args.window = wanted["window"].get<int64_t>();
       args.softCap = wanted["softcap"].get<float>();
+      std::vector<int32_t> documents = documentsOf(wanted);
+      args.documents = documents.empty() ? nullptr : documents.data();
       attention(args, pool);
       std::vector<float> doutOf = dout, dlse(8);
       double dsink = 0;
