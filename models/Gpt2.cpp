@@ -12,7 +12,7 @@ class Gpt2Builder {
 public:
   Gpt2Builder(MLIRContext *context, const Gpt2Config &config, int64_t sequence)
       : config(config), inner(config.innerWidth ? config.innerWidth : 4 * config.width),
-        headDim(config.width / config.heads), model(context, "gpt2", sequence) {}
+        headDim(config.width / config.heads), model(context, "gpt2", sequence, config.documents) {}
 
   OwningOpRef<ModuleOp> build() {
     hidden = model.batched({model.sequenceLength(), config.width});
@@ -90,7 +90,9 @@ private:
         {weight("wte", "transformer.wte.weight", {config.vocabulary, config.width}),
          weight("wpe", "transformer.wpe.weight", {config.positions, config.width})});
     Value positions = tables[1];
-    if (config.positions > model.sequenceLength())
+    if (model.hasDocuments())
+      positions = model.as("positions").embedding(positions, model.positions());
+    else if (config.positions > model.sequenceLength())
       positions = model.as("positions").first(positions, model.sequenceLength());
     Value words = model.as("words").embedding(tables[0], func.getArgument(0));
     Value x = model.as("placed").add(words, positions);

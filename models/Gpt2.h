@@ -15,6 +15,7 @@ struct Gpt2Config {
   double residualDropout = 0, embeddingDropout = 0, attentionDropout = 0;
   bool tied = true;           // lm_head is the same parameter as wte
   bool scaleAttention = true; // scales the scores by 1/sqrt(head dim)
+  Documents documents = Documents::None;
 };
 
 // Builds the model for sequences of `sequence` tokens (at most `positions`). Conv1D weights are

@@ -45,13 +45,15 @@ bool isThere(const char *name) { return *name != 0; }
 class LlamaBuilder {
 public:
   LlamaBuilder(MLIRContext *context, const LlamaConfig &config, int64_t sequence)
-      : config(config), features(config.features), model(context, config.name, sequence) {}
+      : config(config), features(config.features),
+        model(context, config.name, sequence, config.documents) {}
 
   OwningOpRef<ModuleOp> build() {
     int64_t t = model.sequenceLength(), d = config.headDim, c = config.width;
     rotaryDims = config.rotaryDims > 0 ? config.rotaryDims : d;
     hidden = model.batched({t, c});
-    angles = model.tensor({t, rotaryDims / 2});
+    angles = model.hasDocuments() ? model.batched({t, rotaryDims / 2})
+                                  : model.tensor({t, rotaryDims / 2});
     model.nameType("tokens", model.ids());
     model.nameType("hidden", hidden);
     model.nameType("width", model.tensor({c}));
@@ -297,8 +299,9 @@ private:
     IntegerAttr window =
         isLocal && config.sliding > 0 ? numbers.getI64IntegerAttr(config.sliding) : IntegerAttr();
     return model.as("heads")
-        .make<graph::AttentionOp>(q.getType(), Type(), q, k, v, sinks, Value(), Value(),
-                                  numbers.getUnitAttr(), window, FloatAttr(), FloatAttr(),
+        .make<graph::AttentionOp>(q.getType(), Type(), q, k, v, sinks, Value(), Value(), Value(),
+                                  model.documents(), Value(), Value(), numbers.getUnitAttr(),
+                                  window, IntegerAttr(), FloatAttr(), FloatAttr(),
                                   numbers.getF64FloatAttr(config.attentionDropout), IntegerAttr(),
                                   ArrayAttr())
         .getResult();
@@ -368,13 +371,13 @@ private:
     SmallVector<std::pair<StringRef, Type>> arguments{{"x", hidden}};
     if (!kind.isDense)
       arguments.append(carriedTypes(model, config.experts));
-    size_t carrying = arguments.size();
+    auto carrying = static_cast<unsigned>(arguments.size());
     if (kind.isRotated)
       arguments.append({{"cos", angles}, {"sin", angles}});
     graph::FuncOp func = model.beginBlock(nameOf(kind), arguments);
     std::pair<Value, Value> rotation;
     if (kind.isRotated)
-      rotation = {func.getArguments().drop_back().back(), func.getArguments().back()};
+      rotation = {func.getArgument(carrying), func.getArgument(carrying + 1)};
     Value x = func.getArgument(0);
     Norm attentionIn = declareNorm("input_norm", features.attentionIn);
     LatentAttention latent(model, config);

@@ -94,6 +94,7 @@ struct LlamaConfig {
   // One for each layer: 1 if it has an MLP of width `innerWidth` in the place of experts. Empty if
   // no layer has, or there are no experts.
   llvm::SmallVector<int64_t> denseLayers;
+  Documents documents = Documents::None;
   LlamaFeatures features = {};
 };
 

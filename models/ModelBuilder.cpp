@@ -14,8 +14,10 @@ using namespace mlir;
 
 namespace dtc {
 
-ModelBuilder::ModelBuilder(MLIRContext *context, StringRef name, int64_t sequence)
-    : builder(context), loc(NameLoc::get(builder.getStringAttr(name))), sequence(sequence) {
+ModelBuilder::ModelBuilder(MLIRContext *context, StringRef name, int64_t sequence,
+                           Documents documents)
+    : builder(context), loc(NameLoc::get(builder.getStringAttr(name))), sequence(sequence),
+      documentKind(documents) {
   context->loadDialect<graph::GraphDialect>();
   module = ModuleOp::create(loc, name);
   if (sequence > 0)
@@ -91,8 +93,10 @@ SmallVector<Value> ModelBuilder::parameters(ArrayRef<ParameterSpec> specs) {
   return SmallVector<Value>(op.getResults());
 }
 
-graph::FuncOp ModelBuilder::beginBlock(StringRef name,
-                                       ArrayRef<std::pair<StringRef, Type>> arguments) {
+graph::FuncOp ModelBuilder::beginBlock(StringRef name, ArrayRef<std::pair<StringRef, Type>> given) {
+  SmallVector<std::pair<StringRef, Type>> arguments(given);
+  if (hasDocuments() && name != graph::kLossFunction)
+    arguments.push_back({kDocumentsInput, ids()});
   SmallVector<Type> types;
   for (const auto &[value, type] : arguments)
     types.push_back(type);
@@ -220,7 +224,7 @@ std::pair<Value, Value> ModelBuilder::rotaryTable(const RotarySpec &rotary, int6
   };
   SmallVector<std::string> wanted = names;
   bool isScaled = rotary.magnitude != 1, isListed = !rotary.frequencies.empty();
-  if (isScaled)
+  if (isScaled || hasDocuments())
     names = {"plain_cos", "plain_sin"};
   auto table = graph::RotaryTableOp::create(
       builder, next(), type, type,
@@ -228,10 +232,14 @@ std::pair<Value, Value> ModelBuilder::rotaryTable(const RotarySpec &rotary, int6
       isListed ? FloatAttr() : number(rotary.base), number(rotary.factor), number(rotary.low),
       number(rotary.high),
       rotary.positions ? builder.getI64IntegerAttr(*rotary.positions) : IntegerAttr(), ArrayAttr());
-  if (!isScaled)
-    return {table.getCos(), table.getSin()};
-  Value cos = as(wanted[0]).scale(table.getCos(), rotary.magnitude);
-  return {cos, as(wanted[1]).scale(table.getSin(), rotary.magnitude)};
+  auto finish = [&](size_t index, Value value) {
+    std::string name = index < wanted.size() ? wanted[index] : "";
+    if (isScaled)
+      value = as(hasDocuments() ? "scaled_" + name : name).scale(value, rotary.magnitude);
+    return hasDocuments() ? as(name).embedding(value, positions()) : value;
+  };
+  Value cos = finish(0, table.getCos());
+  return {cos, finish(1, table.getSin())};
 }
 
 Value ModelBuilder::rotary(Value x, std::pair<Value, Value> table) {
@@ -245,8 +253,8 @@ Value ModelBuilder::attention(Value q, Value k, Value v, std::optional<double> s
   shape.back() = typeOf(v).getShape().back();
   return graph::AttentionOp::create(
              builder, next(), typeOf(q).clone(shape), Type(), q, k, v, Value(), Value(), Value(),
-             causal ? builder.getUnitAttr() : UnitAttr(),
-             sliding > 0 ? builder.getI64IntegerAttr(sliding) : IntegerAttr(),
+             Value(), documents(), Value(), Value(), causal ? builder.getUnitAttr() : UnitAttr(),
+             sliding > 0 ? builder.getI64IntegerAttr(sliding) : IntegerAttr(), IntegerAttr(),
              softCap > 0 ? builder.getF64FloatAttr(softCap) : FloatAttr(),
              scale ? builder.getF64FloatAttr(*scale) : FloatAttr(),
              builder.getF64FloatAttr(dropout), IntegerAttr(), ArrayAttr())
@@ -271,6 +279,8 @@ Value ModelBuilder::dropout(Value x, double p) {
 }
 
 Value ModelBuilder::meanCrossEntropy(Value logits, Value targets) {
+  if (documentKind == Documents::LossPerDocument)
+    return documentLoss(logits, targets);
   return graph::CrossEntropyOp::create(builder, next(), tensor({}), Type(), logits, targets,
                                        builder.getI64IntegerAttr(kIgnoredTarget),
                                        builder.getUnitAttr())
@@ -290,7 +300,10 @@ Value ModelBuilder::mean(Value x) {
 }
 
 SmallVector<Value> ModelBuilder::repeat(graph::FuncOp callee, int64_t count, StringRef prefix,
-                                        ValueRange operands, int64_t carrying, int64_t instance) {
+                                        ValueRange given, int64_t carrying, int64_t instance) {
+  SmallVector<Value> operands(given);
+  if (hasDocuments())
+    operands.push_back(documents());
   auto op = graph::RepeatOp::create(
       builder, next(), callee.getResultTypes(), builder.getI64IntegerAttr(count),
       FlatSymbolRefAttr::get(callee.getSymNameAttr()), operands,

@@ -7,6 +7,7 @@
 #include "dialects/graph/PointFunctions.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "models/Documents.h"
 
 #include <optional>
 #include <string>
@@ -15,6 +16,11 @@ namespace dtc {
 
 // The target that transformers ignores in losses (ignore_index of torch.nn.CrossEntropyLoss).
 constexpr int64_t kIgnoredTarget = -100;
+
+// The inputs of models of documents: the number of each token's document, its place there, and the
+// weight of its loss, which only losses per document read.
+constexpr llvm::StringLiteral kDocumentsInput = "documents", kPositionsInput = "positions",
+                              kWeightsInput = "weights";
 
 // Describes one parameter of a block.
 struct ParameterSpec {
@@ -82,9 +88,14 @@ struct AttentionSpec {
 // Builds a module. Values are f32 except ids, and the batch (dim 0) is dynamic. as("q") names the
 // results of the next call, so make its arguments before. Example:
 //   Value q = model.as("q").linear(x, weight, bias, /*transposed=*/true);
+//
+// A model of `documents` has samples of several documents, and inputs that say where they are.
+// Blocks get the documents' numbers as their last argument, attention stays within documents, and
+// the tables of rotations are looked up by positions.
 class ModelBuilder {
 public:
-  ModelBuilder(mlir::MLIRContext *context, llvm::StringRef name, int64_t sequence);
+  ModelBuilder(mlir::MLIRContext *context, llvm::StringRef name, int64_t sequence,
+               Documents documents = Documents::None);
 
   // Returns the module. The builder cannot be used afterwards.
   mlir::OwningOpRef<mlir::ModuleOp> take();
@@ -106,7 +117,7 @@ public:
   // Starts '@loss' with these inputs, and makes it the current function.
   graph::FuncOp beginLoss(llvm::ArrayRef<std::pair<llvm::StringRef, mlir::Type>> inputs);
   // Starts '@loss' with the inputs "tokens" and "targets", and makes it the current function.
-  graph::FuncOp beginLoss() { return beginLoss({{"tokens", ids()}, {"targets", ids()}}); }
+  graph::FuncOp beginLoss();
   // Ends the current function with these results.
   void endFunc(mlir::ValueRange results);
 
@@ -165,7 +176,7 @@ public:
   // Returns the elements of a dim, each as a value without that dim.
   llvm::SmallVector<mlir::Value> unstack(mlir::Value x, int64_t dim);
   // Returns the cosines and sines of rotary position embedding for every position, for heads of
-  // `headDim`.
+  // `headDim`: [sequence, headDim / 2], or with documents [batch, sequence, headDim / 2].
   std::pair<mlir::Value, mlir::Value> rotaryTable(const RotarySpec &rotary, int64_t headDim);
   // Rotates the heads of x by the angles of a table.
   mlir::Value rotary(mlir::Value x, std::pair<mlir::Value, mlir::Value> table);
@@ -196,7 +207,8 @@ public:
   // Returns the loss of uneven use of experts, [batch].
   mlir::Value balanceLoss(const Routing &routing, double coefficient);
   mlir::Value dropout(mlir::Value x, double p); // returns `x` itself if p is 0
-  // Returns the mean over the targets that are not kIgnoredTarget.
+  // Returns the mean over the targets that are not kIgnoredTarget; in a model with a loss per
+  // document, the mean over documents of their means.
   mlir::Value meanCrossEntropy(mlir::Value logits, mlir::Value targets);
   mlir::Value mean(mlir::Value x); // over all elements
   // Returns x times a factor.
@@ -231,8 +243,14 @@ public:
   mlir::Value matmul(mlir::Value a, mlir::Value b, bool transposeB);
 
   int64_t sequenceLength() const { return sequence; }
+  bool hasDocuments() const { return documentKind != Documents::None; }
+  // Returns the documents of the current function; null for a model without.
+  mlir::Value documents();
+  // Returns the place of each token in its document, an input of '@loss'; null for a model without.
+  mlir::Value positions();
 
 private:
+  mlir::Value documentLoss(mlir::Value logits, mlir::Value targets);
   mlir::RankedTensorType typeOf(mlir::Value value) const;
   // Returns the type of operands that broadcast against each other.
   mlir::RankedTensorType broadcastType(mlir::Value a, mlir::Value b) const;
@@ -242,6 +260,7 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::Location loc;
   int64_t sequence;
+  Documents documentKind;
   graph::FuncOp current;
   graph::TypeNames typeNames;
   llvm::SmallVector<std::string> names; // names for the results of the next call

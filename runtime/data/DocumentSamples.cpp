@@ -3,6 +3,7 @@
 #include "runtime/base/Text.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace dtc::rt {
 using format::text;
@@ -16,6 +17,8 @@ std::optional<DocumentInput> documentInput(const std::string &name) {
     return DocumentInput::Documents;
   if (name == "positions")
     return DocumentInput::Positions;
+  if (name == "weights")
+    return DocumentInput::Weights;
   return std::nullopt;
 }
 
@@ -49,6 +52,11 @@ Status findDocuments(const TokenSource &tokens, std::optional<int32_t> end,
 }
 
 namespace {
+
+// Returns the weight of a token's loss in a document of `length` tokens, as the bits of f32.
+int32_t weightOf(uint64_t place, uint64_t length) {
+  return std::bit_cast<int32_t>(place + 1 < length ? 1 / static_cast<float>(length - 1) : 0.0f);
+}
 
 // Returns the elements of a buffer of bytes.
 std::span<int32_t> elementsOf(std::span<std::byte> out) {
@@ -109,6 +117,9 @@ private:
     else if (input == DocumentInput::Positions)
       for (size_t i = 0; i < out.size(); ++i)
         out[i] = static_cast<int32_t>(first + i);
+    else if (input == DocumentInput::Weights)
+      for (size_t i = 0; i < out.size(); ++i)
+        out[i] = weightOf(first + i, piece.length);
     if (input != DocumentInput::Targets)
       return {};
     bool hasLast = first + out.size() == piece.length;
@@ -137,9 +148,11 @@ public:
   Status read(uint64_t index, uint64_t begin, std::span<std::byte> bytes) const override {
     std::span<int32_t> out = elementsOf(bytes);
     DTC_RETURN_IF_ERROR(checkPlace(name(), index, begin, out.size(), samples(), length));
-    if (input == DocumentInput::Tokens || (input == DocumentInput::Positions && given))
+    if (input == DocumentInput::Tokens ||
+        (given && (input == DocumentInput::Positions || input == DocumentInput::Weights)))
       return given->read(index, begin, bytes);
-    uint64_t end = std::min(begin + out.size() + 1, length);
+    bool isWeights = input == DocumentInput::Weights; // which need the end of the last document
+    uint64_t end = isWeights ? length : std::min(begin + out.size() + 1, length);
     std::vector<int32_t> numbers(end);
     DTC_RETURN_IF_ERROR(documents->read(index, 0, std::as_writable_bytes(std::span(numbers))));
     for (uint64_t i = 1; i < end; ++i)
@@ -151,6 +164,8 @@ public:
       std::copy_n(numbers.begin() + static_cast<int64_t>(begin), out.size(), out.begin());
     else if (input == DocumentInput::Positions)
       placeTokens(numbers, begin, out);
+    else if (isWeights)
+      weighTokens(numbers, begin, out);
     else
       return readTargets(index, numbers, begin, out);
     return {};
@@ -164,6 +179,18 @@ private:
       place = i > 0 && numbers[i] == numbers[i - 1] ? place + 1 : 0;
       if (i >= begin)
         out[i - begin] = place;
+    }
+  }
+
+  static void weighTokens(std::span<const int32_t> numbers, uint64_t begin,
+                          std::span<int32_t> out) {
+    for (uint64_t from = 0; from < numbers.size();) {
+      uint64_t to = from + 1;
+      while (to < numbers.size() && numbers[to] == numbers[from])
+        ++to;
+      for (uint64_t i = std::max(from, begin); i < std::min(to, begin + out.size()); ++i)
+        out[i - begin] = weightOf(i - from, to - from);
+      from = to;
     }
   }
 
@@ -187,7 +214,27 @@ private:
   int32_t ignored;
 };
 
+// Numbers that are all 0.
+class OneDocumentEach final : public SampleSource {
+public:
+  OneDocumentEach(std::string name, uint64_t samples) : called(std::move(name)), count(samples) {}
+  const std::string &name() const override { return called; }
+  uint64_t samples() const override { return count; }
+  Status read(uint64_t, uint64_t, std::span<std::byte> out) const override {
+    std::fill(out.begin(), out.end(), std::byte(0));
+    return {};
+  }
+
+private:
+  std::string called;
+  uint64_t count;
+};
+
 } // namespace
+
+std::unique_ptr<SampleSource> makeOneDocumentEach(const std::string &name, uint64_t samples) {
+  return std::make_unique<OneDocumentEach>(name, samples);
+}
 
 std::unique_ptr<SampleSource> makePackedSamples(std::shared_ptr<const TokenSource> tokens,
                                                 std::shared_ptr<const Packing> packing,

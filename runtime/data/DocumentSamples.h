@@ -14,8 +14,8 @@
 
 namespace dtc::rt {
 
-// The inputs of models of documents, all of one length.
-enum class DocumentInput { Tokens, Targets, Documents, Positions };
+// The inputs of models of documents, all of one length. Weights are f32, the others i32.
+enum class DocumentInput { Tokens, Targets, Documents, Positions, Weights };
 
 // Returns the input of a name; nullopt for one that has nothing to do with tokens.
 std::optional<DocumentInput> documentInput(const std::string &name);
@@ -27,8 +27,9 @@ Status findDocuments(const TokenSource &tokens, std::optional<int32_t> end,
                      std::vector<uint64_t> &ends);
 
 // Makes the samples of a packing for one input. Numbers of documents ascend from 0, positions begin
-// anew in each, and the target of its last token is `ignored`. A sample's empty tokens at its end
-// are 0, each a document of its own with an ignored target.
+// anew in each, and the target of its last token is `ignored`. The weight of a token is 1 / n if
+// its document has n targets, and 0 if it has none itself. A sample's empty tokens at its end are
+// 0, each a document of its own with an ignored target.
 std::unique_ptr<SampleSource> makePackedSamples(std::shared_ptr<const TokenSource> tokens,
                                                 std::shared_ptr<const Packing> packing,
                                                 DocumentInput input, int32_t ignored);
@@ -42,5 +43,8 @@ std::unique_ptr<SampleSource> makeDocumentSamples(std::shared_ptr<const SampleSo
                                                   std::shared_ptr<const SampleSource> given,
                                                   DocumentInput input, DocumentInput givenAs,
                                                   uint64_t length, int32_t ignored);
+
+// Makes numbers of documents for samples that are one document each, named after the tokens.
+std::unique_ptr<SampleSource> makeOneDocumentEach(const std::string &name, uint64_t samples);
 
 } // namespace dtc::rt

@@ -92,6 +92,9 @@ std::string commandOf(const PlanningFlags &flags, const Plan &plan) {
   };
   // Graph IR has its own length, and accepts the flag if it gives the same one.
   addNumber("--seq-len", plan.sequenceLength);
+  if (flags.ofDocuments)
+    text += " --documents";
+  add("--document-loss", flags.given("--document-loss") ? flags.documentLoss : "");
   add("--topology", flags.topology);
   addNumber("--nodes", flags.nodes);
   addNumber("--devices", flags.devices);

@@ -13,13 +13,15 @@ namespace {
 struct ImportFlags {
   std::string config, output;
   int64_t sequence = 0;
+  bool documents = false;
 };
 
 int runImport(const ImportFlags &flags) {
   mlir::MLIRContext context;
   SourceNotes notes;
   mlir::OwningOpRef<mlir::ModuleOp> module =
-      loadWrittenModel(&context, flags.config, flags.sequence, llvm::errs(), notes);
+      loadWrittenModel(&context, flags.config, flags.sequence, llvm::errs(), notes,
+                       flags.documents ? Documents::LossPerToken : Documents::None);
   if (!module)
     return 1;
   if (notes.header.empty())
@@ -44,6 +46,8 @@ void addImport(CLI::App &app, int &exitCode) {
       ->required();
   command->add_option("--seq-len", flags->sequence, "sequence length (default: the model's)")
       ->check(wholeNumber(1));
+  command->add_flag("--documents", flags->documents,
+                    "samples are of several documents, which attention and positions stay within");
   command->add_option("-o,--output", flags->output, "the .mlir file to write")->required();
   command->callback([flags, &exitCode] { exitCode = runImport(*flags); });
 }

@@ -32,6 +32,16 @@ void PlanningFlags::add(CLI::App &command, bool planGiven) {
   command
       .add_option("--seq-len", sequence, "sequence length for a config.json (default: the model's)")
       ->check(wholeNumber(1));
+  auto *documents = command.add_flag(
+      "--documents", ofDocuments,
+      "samples are of several documents: attention, positions and targets stay within "
+      "each (a config.json; graph IR says it itself)");
+  command
+      .add_option("--document-loss", documentLoss,
+                  "token: the mean over all tokens of the batch; document: that over documents of "
+                  "their means")
+      ->needs(documents)
+      ->check(oneOf({"token", "document"}));
   auto *name =
       command.add_option("--topology", topology, "a name of 'dtc topology list', or a TOML file");
   if (!planGiven)
@@ -102,7 +112,7 @@ void PlanningFlags::add(CLI::App &command, bool planGiven) {
 mlir::OwningOpRef<mlir::ModuleOp>
 loadModelOf(mlir::MLIRContext &context, const PlanningFlags &flags, llvm::raw_ostream &errors) {
   loadDialects(context);
-  return loadModel(&context, flags.model, flags.sequence, errors);
+  return loadModel(&context, flags.model, flags.sequence, errors, flags.documents());
 }
 
 // Reads the pairs of --fix. Errors: no pair, several pairs without a comma, a key given twice.

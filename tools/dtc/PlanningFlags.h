@@ -5,6 +5,7 @@
 #include "dialects/graph/GradientType.h"
 #include "dialects/graph/OptimizerKind.h"
 #include "dialects/graph/Precision.h"
+#include "models/Documents.h"
 #include "tools/cli/CommandLine.h"
 
 #include "mlir/IR/OwningOpRef.h"
@@ -23,6 +24,8 @@ struct PlanningFlags {
   std::string fix, stack = "dtc";
   int64_t sequence = 0, nodes = 0, devices = 0, globalBatch = 0;
   bool executable = false;
+  bool ofDocuments = false;
+  std::string documentLoss = "token";
   std::optional<double> risk;
   double searchSeconds = 0;
 
@@ -31,6 +34,12 @@ struct PlanningFlags {
   // Adds the flags to a command. `planGiven` means that a plan file may replace them, so that none
   // is required.
   void add(CLI::App &command, bool planGiven);
+  // Returns what the model is to know of documents.
+  Documents documents() const {
+    return documentLoss == "document" ? Documents::LossPerDocument
+           : ofDocuments              ? Documents::LossPerToken
+                                      : Documents::None;
+  }
   // Returns true if the user wrote `flag`, even with its default value.
   bool given(const char *flag) const { return command->count(flag) > 0; }
 };

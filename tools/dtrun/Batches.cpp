@@ -1,6 +1,7 @@
 #include "tools/dtrun/Batches.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/data/DocumentSamples.h"
 #include "runtime/data/JoinedSamples.h"
 #include "runtime/data/NpySamples.h"
 #include "runtime/data/OpenTokens.h"
@@ -25,8 +26,10 @@ namespace {
 using format::text;
 
 bool isTokens(const SampleType &type) {
-  return (type.input == "tokens" || type.input == "targets") && type.shape.size() == 1 &&
-         type.element == SampleElement::I32;
+  std::optional<DocumentInput> input = documentInput(type.input);
+  bool isFloat = input == DocumentInput::Weights;
+  return input && type.shape.size() == 1 &&
+         type.element == (isFloat ? SampleElement::F32 : SampleElement::I32);
 }
 
 bool hasInput(const format::Program &program, const std::string &name) {
@@ -36,6 +39,16 @@ bool hasInput(const format::Program &program, const std::string &name) {
 }
 
 } // namespace
+
+DocumentOptions documentsOf(const Options &options) {
+  DocumentOptions documents;
+  if (options.hasDocumentEnd)
+    documents.end = options.documentEnd;
+  documents.longer = options.longDocuments == "cut"      ? LongDocuments::Cut
+                     : options.longDocuments == "refuse" ? LongDocuments::Refuse
+                                                         : LongDocuments::Split;
+  return documents;
+}
 
 std::string Batches::describeInputs() const {
   std::string all, example;
@@ -54,19 +67,81 @@ Status Batches::findVocabulary(const std::string &path, uint64_t &vocabulary) co
   // All inputs read the same tokens, so an error in one applies to all of them.
   uint64_t length = inputs[0].shape.empty() ? 0 : inputs[0].shape[0];
   for (const SampleType &type : inputs) {
-    if (!isTokens(type) || type.shape[0] != length)
+    bool areIds = type.input == "tokens" || type.input == "targets";
+    if (!isTokens(type) || type.shape[0] != length || !(areIds || readsDocuments()))
       return Status::invalidArgument(
           text(flag(), " ", path,
                " is a source of tokens, which fills inputs 'tokens' and 'targets' "
                "of one length, but ",
                describeInputs()));
-    if (uint64_t below = type.below)
+    if (uint64_t below = areIds ? type.below : 0)
       vocabulary = vocabulary ? std::min(vocabulary, below) : below;
   }
   return {};
 }
 
-Status Batches::openTokenColumns(const std::vector<DataFile> &files, uint64_t seed) {
+const SampleType *Batches::findInput(const std::string &name) const {
+  auto found = std::find_if(inputs.begin(), inputs.end(),
+                            [&](const SampleType &type) { return type.input == name; });
+  return found == inputs.end() ? nullptr : &*found;
+}
+
+Status Batches::findIgnored(int32_t &ignored) const {
+  const SampleType *targets = findInput("targets");
+  if (!targets)
+    return {};
+  if (!targets->ignored)
+    return Status::invalidArgument(
+        "the model reads documents, whose last tokens have no target, and ignores no target; write "
+        "'ignoring -100' behind the operands of its graph.cross_entropy");
+  ignored = static_cast<int32_t>(*targets->ignored);
+  return {};
+}
+
+Status Batches::addRandomDocuments(
+    const std::shared_ptr<const TokenSource> &source, uint64_t length, int32_t ignored,
+    std::vector<std::vector<std::unique_ptr<SampleSource>>> &sources) const {
+  for (size_t i = 0; i < columns.size(); ++i) {
+    DocumentInput input = *documentInput(columns[i].type.input);
+    std::unique_ptr<SampleSource> tokens;
+    DTC_RETURN_IF_ERROR(
+        makeTokenSamples(source, length, input == DocumentInput::Targets ? 1 : 0, tokens));
+    std::shared_ptr<const SampleSource> numbers =
+        makeOneDocumentEach(source->name(), tokens->samples());
+    bool areTokens = input == DocumentInput::Tokens || input == DocumentInput::Targets;
+    sources[i].push_back(makeDocumentSamples(
+        numbers, areTokens ? std::shared_ptr<const SampleSource>(std::move(tokens)) : nullptr,
+        input, input, length, ignored));
+  }
+  return {};
+}
+
+Status Batches::packDocuments(const std::shared_ptr<const TokenSource> &source,
+                              const DocumentOptions &documents, uint64_t seed,
+                              std::vector<std::vector<std::unique_ptr<SampleSource>>> &sources) {
+  int32_t ignored = 0;
+  DTC_RETURN_IF_ERROR(findIgnored(ignored));
+  uint64_t length = inputs[0].shape[0];
+  if (random)
+    return addRandomDocuments(source, length, ignored, sources);
+  std::vector<uint64_t> ends;
+  DTC_RETURN_IF_ERROR(findDocuments(*source, documents.end, ends));
+  auto packing = std::make_shared<Packing>();
+  DTC_RETURN_IF_ERROR(Packing::make(ends, length, documents.longer, seed, use == Use::Training,
+                                    source->name(), *packing));
+  if (!packed)
+    packed.emplace();
+  packed->documents += ends.size();
+  packed->tokens += packing->tokens();
+  packed->rooms += packing->samples() * packing->length();
+  for (size_t i = 0; i < columns.size(); ++i)
+    sources[i].push_back(
+        makePackedSamples(source, packing, *documentInput(columns[i].type.input), ignored));
+  return {};
+}
+
+Status Batches::openTokenColumns(const std::vector<DataFile> &files,
+                                 const DocumentOptions &documents, uint64_t seed) {
   uint64_t vocabulary = 0;
   DTC_RETURN_IF_ERROR(findVocabulary(files.front().path, vocabulary));
   bool isMixed = files.front().weight > 0;
@@ -90,7 +165,9 @@ Status Batches::openTokenColumns(const std::vector<DataFile> &files, uint64_t se
     if (origin.format.find(from.format) == std::string::npos)
       origin.format += text(origin.format.empty() ? "" : " and ", from.format);
     tokens += source->size();
-    for (size_t i = 0; i < columns.size(); ++i)
+    if (readsDocuments())
+      DTC_RETURN_IF_ERROR(packDocuments(source, documents, seed, sources));
+    for (size_t i = 0; i < columns.size() && !readsDocuments(); ++i)
       DTC_RETURN_IF_ERROR(makeTokenSamples(source, inputs[0].shape[0],
                                            columns[i].type.input == "targets" ? 1 : 0,
                                            sources[i].emplace_back()));
@@ -104,7 +181,50 @@ Status Batches::openTokenColumns(const std::vector<DataFile> &files, uint64_t se
   return {};
 }
 
+// Positions and targets follow from tokens and documents where they have no file.
+Status Batches::openDocumentFiles(const std::vector<DataFile> &files) {
+  int32_t ignored = 0;
+  DTC_RETURN_IF_ERROR(findIgnored(ignored));
+  auto openInput = [&](const std::string &input,
+                       std::shared_ptr<const SampleSource> &source) -> Status {
+    for (const DataFile &file : files)
+      if (file.input == input) {
+        std::unique_ptr<SampleSource> opened;
+        DTC_RETURN_IF_ERROR(openNpy(file.path, *findInput(input), opened));
+        source = std::move(opened);
+      }
+    return {};
+  };
+  std::shared_ptr<const SampleSource> numbers;
+  DTC_RETURN_IF_ERROR(openInput("documents", numbers));
+  for (Column &column : columns) {
+    std::optional<DocumentInput> input = documentInput(column.type.input);
+    if (!input || column.source)
+      continue;
+    DocumentInput givenAs = *input;
+    std::shared_ptr<const SampleSource> given;
+    if (*input != DocumentInput::Documents)
+      DTC_RETURN_IF_ERROR(openInput(column.type.input, given));
+    if (!given && *input == DocumentInput::Targets) {
+      DTC_RETURN_IF_ERROR(openInput("tokens", given));
+      givenAs = DocumentInput::Tokens;
+    }
+    if (given && given->samples() != numbers->samples())
+      return Status::invalidArgument(text("'", numbers->name(), "' has ",
+                                          format::counted(numbers->samples(), "sample"),
+                                          " for input 'documents' and '", given->name(), "' has ",
+                                          given->samples(), "; all inputs want as many"));
+    column.source =
+        makeDocumentSamples(numbers, given, *input, givenAs, column.type.shape[0], ignored);
+  }
+  return {};
+}
+
 Status Batches::openFiles(const std::vector<DataFile> &files) {
+  bool ofDocuments =
+      readsDocuments() && std::all_of(inputs.begin(), inputs.end(), [&](const SampleType &type) {
+        return !documentInput(type.input) || isTokens(type);
+      });
   origin.format = "npy";
   for (const DataFile &file : files) {
     origin.files.push_back(file.path);
@@ -113,15 +233,17 @@ Status Batches::openFiles(const std::vector<DataFile> &files) {
       return Status::invalidArgument(
           text(flag(), " names '", file.input, "', which is no input; ", describeInputs()));
     for (Column &column : columns)
-      if (isIts(column.type))
+      if (isIts(column.type) && !(ofDocuments && documentInput(file.input)))
         DTC_RETURN_IF_ERROR(openNpy(file.path, column.type, column.source));
   }
   for (const SampleType &type : inputs)
-    if (std::none_of(files.begin(), files.end(),
-                     [&](const DataFile &file) { return file.input == type.input; }))
+    if (bool follows = ofDocuments && (type.input == "targets" || type.input == "positions" ||
+                                       type.input == "weights");
+        !follows && std::none_of(files.begin(), files.end(),
+                                 [&](const DataFile &file) { return file.input == type.input; }))
       return Status::invalidArgument(
           text(flag(), " names no file for input '", type.input, "'; ", describeInputs()));
-  return {};
+  return ofDocuments ? openDocumentFiles(files) : Status();
 }
 
 Status Batches::checkSampleCounts() const {
@@ -136,8 +258,8 @@ Status Batches::checkSampleCounts() const {
   return {};
 }
 
-Status Batches::open(const std::string &data, uint64_t seed, const Executable &executable,
-                     const Executor &executor) {
+Status Batches::open(const std::string &data, const DocumentOptions &documents, uint64_t seed,
+                     const Executable &executable, const Executor &executor) {
   const format::Manifest &manifest = executable.manifest();
   globalBatch = manifest.global_batch();
   sequenceLength = manifest.sequence_length();
@@ -168,8 +290,11 @@ Status Batches::open(const std::string &data, uint64_t seed, const Executable &e
     return {};
   std::vector<DataFile> files;
   DTC_RETURN_IF_ERROR(parseDataFiles(flag(), data, files));
+  if (documents.end && !readsDocuments())
+    return Status::invalidArgument("--document-end is given, and the model reads no documents; "
+                                   "compile it with --documents");
   if (files.front().input.empty())
-    DTC_RETURN_IF_ERROR(openTokenColumns(files, seed));
+    DTC_RETURN_IF_ERROR(openTokenColumns(files, documents, seed));
   else
     DTC_RETURN_IF_ERROR(openFiles(files));
   DTC_RETURN_IF_ERROR(checkSampleCounts());
@@ -202,6 +327,7 @@ DataSummary Batches::summarise(uint64_t steps) const {
     data.tokens = samples() * sequenceLength;
   data.steps = steps;
   data.globalBatch = globalBatch;
+  data.packed = packed;
   data.mixture = mixture;
   for (size_t i = 0; i < mixture.size(); ++i)
     data.mixture[i].epochs =

@@ -3,17 +3,29 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/comm/Agree.h"
+#include "runtime/data/Packing.h"
 #include "runtime/data/SampleSource.h"
 #include "runtime/data/Sampler.h"
 #include "runtime/data/TokenSource.h"
 #include "runtime/exec/Executor.h"
 #include "tools/dtrun/DataFiles.h"
 #include "tools/dtrun/DataSummary.h"
+#include "tools/dtrun/Options.h"
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace dtc::rt {
+
+// The boundaries of documents in data, for a model that reads documents.
+struct DocumentOptions {
+  std::optional<int32_t> end; // the token behind each document; nullopt: the files say where
+  LongDocuments longer = LongDocuments::Split;
+};
+
+// Returns the options of documents on a command line.
+DocumentOptions documentsOf(const Options &options);
 
 // The data of --data or --eval-data, as batches of this rank.
 class Batches {
@@ -26,9 +38,10 @@ public:
 
   // Opens the files of `data` for the inputs of `executor`'s program. `data` must name a file for
   // every input of any program, and all files must have as many samples. Opens nothing for a
-  // program without inputs.
-  Status open(const std::string &data, uint64_t seed, const Executable &executable,
-              const Executor &executor);
+  // program without inputs. A program that reads documents gets packed samples of a source of
+  // tokens; of files it needs those of tokens and documents.
+  Status open(const std::string &data, const DocumentOptions &documents, uint64_t seed,
+              const Executable &executable, const Executor &executor);
 
   // Reads everything that `steps` steps will read, to find a value that an input cannot take before
   // the first step. Ranks that have the same input share the work.
@@ -69,9 +82,24 @@ private:
 
   const char *flag() const { return use == Use::Training ? "--data" : "--eval-data"; }
   // Opens the sources of tokens of the argument: one, or several with weights.
-  Status openTokenColumns(const std::vector<DataFile> &files, uint64_t seed);
+  Status openTokenColumns(const std::vector<DataFile> &files, const DocumentOptions &documents,
+                          uint64_t seed);
+  // Packs the documents of a source, and adds their samples to those of each column.
+  Status packDocuments(const std::shared_ptr<const TokenSource> &source,
+                       const DocumentOptions &documents, uint64_t seed,
+                       std::vector<std::vector<std::unique_ptr<SampleSource>>> &sources);
+  // Adds samples of random tokens, each of which is one document.
+  Status addRandomDocuments(const std::shared_ptr<const TokenSource> &source, uint64_t length,
+                            int32_t ignored,
+                            std::vector<std::vector<std::unique_ptr<SampleSource>>> &sources) const;
+  // Returns the input of a name, or null.
+  const SampleType *findInput(const std::string &name) const;
+  bool readsDocuments() const { return findInput("documents"); }
+  // Finds the target that does not count, which a model of documents must have.
+  Status findIgnored(int32_t &ignored) const;
   Status findVocabulary(const std::string &path, uint64_t &vocabulary) const;
   Status openFiles(const std::vector<DataFile> &files);
+  Status openDocumentFiles(const std::vector<DataFile> &files);
   Status checkSampleCounts() const;
   void makeSampler(uint64_t seed);
   // Returns the number of different samples that `steps` steps read.
@@ -89,7 +117,8 @@ private:
   bool random = false; // synthetic data, which is always valid
   uint64_t sequenceLength = 0;
   DataOrigin origin;
-  uint64_t tokens = 0;                    // number of tokens, for a source of tokens
+  uint64_t tokens = 0; // number of tokens, for a source of tokens
+  std::optional<DataSummary::Packed> packed;
   std::vector<DataSummary::Part> mixture; // empty unless --data has weights
 };
 

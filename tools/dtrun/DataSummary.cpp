@@ -52,6 +52,11 @@ double epochsOf(const DataSummary &data) {
          static_cast<double>(*data.samples);
 }
 
+// Returns the share of the samples' tokens that no document has.
+double emptyShare(const DataSummary::Packed &packed) {
+  return 1 - static_cast<double>(packed.tokens) / static_cast<double>(packed.rooms);
+}
+
 // Returns the sources of a mixture: "0.7 of 'a' (840 samples, 2.1 epochs) and 0.3 of 'b' (...)".
 std::string mixtureAsText(const DataSummary &data) {
   std::string all;
@@ -86,10 +91,14 @@ std::string dataAsText(const DataSummary &data, bool isEvaluation) {
   line += data.mixture.empty() ? text(namesOf(data.files), " (", data.format, "): ")
                                : text(mixtureAsText(data), ", ", data.format, ": ");
   if (data.tokens)
-    line += format::counted(*data.tokens, "token") + ", ";
+    line += format::counted(*data.tokens, "token") +
+            (data.packed ? text(" in ", format::counted(data.packed->documents, "document")) : "") +
+            ", ";
   line += format::counted(*data.samples, "sample");
   if (data.sequenceLength > 0)
     line += " of " + format::counted(data.sequenceLength, "token");
+  if (data.packed)
+    line += text(" (", shortNumber(100 * emptyShare(*data.packed), "%.2g"), " % empty)");
   std::string epochs = shortNumber(epochsOf(data), "%.3g");
   if (isEvaluation)
     line += ", all read each time";
@@ -109,6 +118,9 @@ std::string dataAsJson(const DataSummary &data, bool isEvaluation) {
       text("{\"", isEvaluation ? "eval_data" : "data", "\":{\"files\":", jsonList(data.files),
            ",\"left_out\":", jsonList(data.leftOut), ",\"format\":", jsonText(data.format),
            ",\"tokens\":", jsonNumber(data.tokens), ",\"samples\":", jsonNumber(data.samples));
+  if (data.packed)
+    line += text(",\"documents\":", data.packed->documents,
+                 ",\"empty\":", shortNumber(emptyShare(*data.packed), "%.9g"));
   bool hasEpochs = data.samples && data.mixture.empty();
   if (!isEvaluation)
     line += text(",\"epochs\":", hasEpochs ? shortNumber(epochsOf(data), "%.9g") : "null");

@@ -27,7 +27,8 @@ Status Evaluation::openData(const Options &options, const Executable &executable
         text("--eval-data: ", executable.name(),
              " can only train: it has no entry 'evaluate'; compile it anew, or leave out "
              "--eval-data"));
-  DTC_RETURN_IF_ERROR(batches.open(options.evalData, seed, executable, executor));
+  DTC_RETURN_IF_ERROR(
+      batches.open(options.evalData, documentsOf(options), seed, executable, executor));
   // A rank that reads nothing takes the sample count that other ranks found; open() exchanges it.
   if (executor.program().inputs()->size() > 0)
     samples = batches.isRandom() ? kRandomEvaluationBatches * globalBatch : batches.samples();

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
+#include <limits>
 #include <map>
 
 namespace dtc::rt {
@@ -127,6 +128,16 @@ void declare(CLI::App &app, Options &options, std::string &format) {
       ->required()
       ->check(notEmpty())
       ->type_name("PATH");
+  app.add_option("--document-end", options.documentEnd,
+                 "the token that ends each document, for a model compiled with --documents; "
+                 "default: as Megatron's index says")
+      ->check(dtc::wholeNumber(0, std::numeric_limits<int32_t>::max()))
+      ->type_name("TOKEN");
+  app.add_option("--long-documents", options.longDocuments,
+                 "what to do with documents that are longer than a sample: split them into several "
+                 "documents, cut off what is too much, or refuse them")
+      ->capture_default_str()
+      ->check(oneOf({"split", "cut", "refuse"}));
   CLI::Option *evalData =
       app.add_option("--eval-data", options.evalData,
                      "print the mean loss over all of this after the last step, without "
@@ -243,6 +254,7 @@ bool parseOptions(int argc, char **argv, Options &options, int &exitCode) {
     return false;
   }
   options.json = format == "json";
+  options.hasDocumentEnd = app.count("--document-end") > 0;
   options.hasEvalEvery = app.count("--eval-every") > 0;
   options.hasCheckpointEvery = app.count("--checkpoint-every") > 0;
   options.hasSpikeFactor = app.count("--spike-factor") > 0;

@@ -56,6 +56,9 @@ struct Options {
   bool hasMetricsPort = false;
   int metricsPort = 0; // 0 for any free port
   std::string metricsHost = "127.0.0.1";
+  bool hasDocumentEnd = false;
+  int32_t documentEnd = 0; // the token behind each document, if hasDocumentEnd is set
+  std::string longDocuments = "split";
   bool dryRun = false; // checks the run and trains nothing
   ProgressView progress = ProgressView::Auto;
 };

@@ -99,7 +99,8 @@ private:
 };
 
 Status Trainer::openData(std::vector<Trait> &traits) {
-  DTC_RETURN_IF_ERROR(batches.open(options.data, options.seed, executable, *executor));
+  DTC_RETURN_IF_ERROR(
+      batches.open(options.data, documentsOf(options), options.seed, executable, *executor));
   // A run that leaves out data reads further samples in their place.
   uint64_t reach =
       options.spikeFactor > 0 && options.steps < UINT64_MAX / 2 ? 2 * options.steps : options.steps;

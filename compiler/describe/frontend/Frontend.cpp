@@ -9,6 +9,7 @@
 #include "compiler/support/Hints.h"
 #include "dialects/graph/Inputs.h"
 #include "dialects/graph/ModelConfig.h"
+#include "models/ModelBuilder.h"
 #include "passes/graph/LossForm.h"
 #include "passes/graph/Passes.h"
 #include "passes/graph/SampleRows.h"
@@ -114,9 +115,19 @@ struct WrittenModel {
   OwningOpRef<ModuleOp> module;
 };
 
+// Returns true if the loss has an input of that name.
+bool hasDocuments(ModuleOp module) {
+  auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
+  for (unsigned i = 0; loss && i < loss.getNumArguments(); ++i)
+    if (auto name = loss.getArgAttrOfType<StringAttr>(i, graph::kInputAttr);
+        name && name.getValue() == kDocumentsInput)
+      return true;
+  return false;
+}
+
 // Reads into `model`. If the file could be read, its text is there even after an error.
 Status readModel(MLIRContext *context, const std::string &name, int64_t sequence,
-                 SourceNotes *notes, WrittenModel &model) {
+                 Documents documents, SourceNotes *notes, WrittenModel &model) {
   context->loadDialect<graph::GraphDialect>();
   Result<NamedText> opened = openModel(name);
   if (!opened)
@@ -131,9 +142,14 @@ Status readModel(MLIRContext *context, const std::string &name, int64_t sequence
     if (!module)
       return module.error();
     model.module = std::move(*module);
+    if (documents != Documents::None && !hasDocuments(*model.module))
+      return UserError("the model has no input 'documents', found --documents",
+                       "let attention read it: graph.attention ... documents %documents",
+                       {model.path, 1, 1});
     return checkAsked(*model.module, model.path, sequence);
   }
   HfConfig config(model.path, model.text);
+  config.documents = documents;
   if (config.ok())
     model.module = importHfConfig(context, config, sequence);
   if (!config.ok())
@@ -208,9 +224,9 @@ Status dropUnread(ModuleOp module, llvm::raw_ostream &errors) {
 
 OwningOpRef<ModuleOp> loadWrittenModel(MLIRContext *context, const std::string &path,
                                        int64_t sequence, llvm::raw_ostream &errors,
-                                       SourceNotes &notes) {
+                                       SourceNotes &notes, Documents documents) {
   WrittenModel model;
-  if (Status read = readModel(context, path, sequence, &notes, model); !read) {
+  if (Status read = readModel(context, path, sequence, documents, &notes, model); !read) {
     report(read.error(), model, errors);
     return nullptr;
   }
@@ -223,9 +239,9 @@ OwningOpRef<ModuleOp> loadWrittenModel(MLIRContext *context, const std::string &
 }
 
 OwningOpRef<ModuleOp> loadModel(MLIRContext *context, const std::string &path, int64_t sequence,
-                                llvm::raw_ostream &errors) {
+                                llvm::raw_ostream &errors, Documents documents) {
   WrittenModel model;
-  Status done = readModel(context, path, sequence, nullptr, model);
+  Status done = readModel(context, path, sequence, documents, nullptr, model);
   if (done)
     done = complete(*model.module, model.path, model.text);
   if (done)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/support/Error.h"
+#include "models/Documents.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -18,6 +19,8 @@ namespace dtc {
 class HfConfig {
 public:
   HfConfig(std::string path, std::string text);
+
+  Documents documents = Documents::None; // of the model to build (--documents)
 
   // Says whose class of transformers has the defaults that messages tell of top-level keys.
   void setType(std::string type) { modelType = std::move(type); }

@@ -47,6 +47,7 @@ OwningOpRef<ModuleOp> importGpt2(MLIRContext *context, TypedConfig &config, int6
               "is '" + activation + "'; dtc knows gelu, gelu_new and gelu_pytorch_tanh");
   requireDivides(config, "n_head", model.heads, "n_embd", model.width);
   sequence = chooseSequence(config, sequence, model.positions, "n_positions");
+  model.documents = json.documents;
   refuseUnreadKeys(json, config.type);
   return json.ok() ? buildGpt2(context, model, sequence) : nullptr;
 }

@@ -158,6 +158,12 @@ OwningOpRef<ModuleOp> importHfConfig(MLIRContext *context, HfConfig &config, int
   TypedConfig typed(config, type);
   if (type == kGpt2)
     return importGpt2(context, typed, sequence);
+  if (config.documents != Documents::None && !findFamily(type)) {
+    config.fail("model_type",
+                "is '" + type + "'; --documents is for models whose tokens see earlier ones",
+                "leave --documents out");
+    return nullptr;
+  }
   if (type == kT5)
     return importT5(context, typed, sequence);
   if (findFamily(type))

@@ -358,6 +358,7 @@ OwningOpRef<ModuleOp> importLlama(MLIRContext *context, TypedConfig &config, int
   if (family.rotaryLayers == HfRotaryLayers::Listed)
     importRotaryLayers(config, model);
   importWindow(config, family, model, sequence);
+  model.documents = json.documents;
   refuseUnreadKeys(json, config.type);
   return json.ok() ? buildLlama(context, model, sequence) : nullptr;
 }

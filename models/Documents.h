@@ -1,0 +1,10 @@
+// What a model knows of the documents in its samples.
+#pragma once
+
+namespace dtc {
+
+// Samples are one text each, or of several documents; then the loss is a mean over all tokens of
+// the batch, or a mean over documents of their means over tokens.
+enum class Documents { None, LossPerToken, LossPerDocument };
+
+} // namespace dtc
