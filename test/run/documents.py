@@ -159,6 +159,17 @@ def check_faults(folder):
     check(abs(loss - right) > 1e-3, "targets across boundaries have the loss of those within documents")
 
 
+def check_document_loss(folder):
+    """Compares a loss per document with the mean of the losses that each document has alone."""
+    documents = documents_of(random.Random("per document"), [20, 2, 10])
+    program = folder / "one.dte"
+    compile_model(folder / "gpt2.json", program, 1, "dp=1,tp=1")
+    losses = [step_of(program, 1, write_alone(folder, [document]), folder)[0] for document in documents]
+    ranks = compile_model(folder / "gpt2.json", program, 2, "dp=2,tp=1", "--documents", "--document-loss", "document")
+    loss, _ = step_of(program, ranks, write_packed(folder, [documents] * 2), folder)
+    compare_steps([loss], [sum(losses) / len(losses)], 1e-5, "loss per document", "documents alone")
+
+
 def write_tokens(path, documents):
     path.write_bytes(array.array("H", [token for document in documents for token in document]).tobytes())
 
@@ -235,6 +246,7 @@ def main():
         folder = Path(name)
         worst = max(check_plans(folder, "llama", LLAMA), check_plans(folder, "gpt2", GPT2))
         check_faults(folder)
+        check_document_loss(folder)
         check_refusals(folder, *check_packing(folder))
     print(f"packed documents train as documents alone under {len(PLANS)} plans; largest difference of gradients "
           f"{worst:.1e}")
