@@ -361,6 +361,7 @@ static LogicalResult checkSplitQueries(Operation *op) {
                       : attention.getSliding()             ? "a sliding window"
                       : attention.getSlopes()              ? "slopes"
                       : attention.getPrefix()              ? "a prefix"
+                      : attention.getDocuments()           ? "documents"
                       : isCausal && attention.getBias()    ? "a causal mask with a bias"
                       : isCausal && attention.getLengths() ? "a causal mask with lengths"
                                                            : nullptr;

@@ -50,10 +50,10 @@ SplitAttention::Result SplitAttention::forward(graph::AttentionOp op, Value q,
   shape[3] = typeOf(op.getResult()).getDimSize(3);
   RankedTensorType outType = rows.clone(shape);
   auto attend = [&](Value k, Value v, Value lengths, UnitAttr causal) {
-    return graph::AttentionOp::create(builder, loc, outType, lseType, q, k, v, Value(), lengths,
-                                      Value(), Value(), Value(), Value(), causal, IntegerAttr(),
-                                      IntegerAttr(), op.getSoftCapAttr(), op.getScaleAttr(),
-                                      op.getDropoutAttr(), IntegerAttr(), ArrayAttr());
+    return graph::AttentionOp::create(
+        builder, loc, outType, lseType, q, k, v, Value(), lengths, Value(), Value(), Value(),
+        Value(), Value(), causal, IntegerAttr(), IntegerAttr(), op.getSoftCapAttr(),
+        op.getScaleAttr(), op.getDropoutAttr(), IntegerAttr(), ArrayAttr());
   };
   auto before = attend(keys.all, keys.allValues, lengthsOf(q), UnitAttr());
   auto own = attend(keys.own, keys.ownValues, Value(), builder.getUnitAttr());
@@ -88,9 +88,9 @@ SplitAttention::Gradients SplitAttention::backward(graph::AttentionGradOp op, co
   auto attend = [&](Value k, Value v, Value lengths, UnitAttr causal) {
     return graph::AttentionGradOp::create(
         builder, loc, saved.q.getType(), k.getType(), v.getType(), Type(), saved.q, k, v, saved.out,
-        saved.lse, saved.dout, saved.dlse, lengths, Value(), Value(), Value(), Value(), causal,
-        IntegerAttr(), IntegerAttr(), op.getSoftCapAttr(), op.getScaleAttr(), op.getDropoutAttr(),
-        op.getIdAttr(), ArrayAttr());
+        saved.lse, saved.dout, saved.dlse, lengths, Value(), Value(), Value(), Value(), Value(),
+        causal, IntegerAttr(), IntegerAttr(), op.getSoftCapAttr(), op.getScaleAttr(),
+        op.getDropoutAttr(), op.getIdAttr(), ArrayAttr());
   };
   auto before = attend(keys.all, keys.allValues, lengthsOf(saved.q), UnitAttr());
   auto own = attend(keys.own, keys.ownValues, Value(), builder.getUnitAttr());
