@@ -106,6 +106,24 @@ TEST(MemoryPlan, FitsManyBuffersBest) {
       ASSERT_EQ(plan.getOffset(i), wanted[i]) << "buffer " << i << " of up to " << longest;
   }
 }
+
+// 48 buffers that are live one after another lie at 0. What comes next makes a run of its own: one
+// buffer at 0 and 24 above the highest of the 48, all live together with the last one, which fits
+// exactly between the first two of them.
+TEST(MemoryPlan, FitsExactlyIntoAGapOfARun) {
+  constexpr int64_t unit = kBufferAlignment;
+  std::vector<PlannedBuffer> buffers;
+  for (int64_t time = 100; time < 148; ++time)
+    buffers.push_back({6 * unit, time, time});
+  buffers.push_back({4 * unit, 0, 20});
+  for (int64_t end : {100, 20})
+    for (int64_t i = 0; i < (end == 100 ? 1 : 23); ++i)
+      buffers.push_back({3 * unit, 0, end});
+  buffers.push_back({2 * unit, 0, 20});
+  MemoryPlan plan(buffers, std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(plan.getOffset(buffers.size() - 1), 4 * unit);
+  EXPECT_EQ(plan.getOffset(49), 6 * unit);
+}
 } // namespace
 
 TEST(MemoryPlan, ReusesWhatIsOver) {
