@@ -5,6 +5,7 @@
 #include "test/unit/data/TempFolder.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <set>
 
