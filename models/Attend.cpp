@@ -22,9 +22,9 @@ Value ModelBuilder::attend(Value q, Value k, Value v, const AttentionSpec &spec)
 
 Value ModelBuilder::lengthsOf(Value mask) {
   std::string name = names.empty() ? "lengths" : names.front();
-  Value places = as("mask_places").iota(typeOf(mask).getDimSize(1));
+  Value positions = as("mask_places").iota(typeOf(mask).getDimSize(1));
   Value one = as("one").constant(1, {});
-  Value ends = as("mask_ends").add(places, one);
+  Value ends = as("mask_ends").add(positions, one);
   Value nothing = as("no_end").constant(0, {});
   Value seen = as("seen_ends").where(mask, ends, nothing);
   Value last = as("last_end").reduce(graph::ReduceKind::Max, seen, 1);

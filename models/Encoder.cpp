@@ -251,17 +251,17 @@ private:
 
   // 3. What goes into the layers.
 
-  // Returns the places of tokens in the table of positions: those that are no padding count from
+  // Returns the positions of tokens in the table of positions: those that are no padding count from
   // behind the padding row, the others are that row.
-  Value placesBehindPadding(Value ids) {
+  Value positionsBehindPadding(Value ids) {
     auto padding = static_cast<double>(*config.padding);
     Value numbers = model.as("id_numbers").castTo(ids, /*isInteger=*/false);
     Value row = model.as("padding_row").constant(padding, {});
     Value isWord = model.as("is_word").compare(graph::CompareKind::Ne, numbers, row);
     Value count = model.as("count").cumsum(isWord, 1);
     Value counted = model.as("counted").multiply(count, isWord);
-    Value places = model.as("place_numbers").add(counted, row);
-    return model.as("places").castTo(places, /*isInteger=*/true);
+    Value positionIds = model.as("place_numbers").add(counted, row);
+    return model.as("places").castTo(positionIds, /*isInteger=*/true);
   }
 
   // Returns embedded tokens before dropout, [batch, tokens, embedding width].
@@ -285,7 +285,7 @@ private:
       x = model.as("typed").add(x, types);
     }
     if (positions && features.positionsSkipPadding) {
-      Value placed = placesBehindPadding(ids);
+      Value placed = positionsBehindPadding(ids);
       placed = model.as("position").embedding(positions, placed, config.padding);
       x = model.as("placed").add(x, placed);
     } else if (positions) {
@@ -300,8 +300,8 @@ private:
   Value embedPatches(Value pixels) {
     int64_t c = config.width, n = config.channels, p = config.patch[0], q = config.patch[1];
     ParameterSpec first = weight("cls_token", nameOf("embeddings.cls_token"), {1, 1, c});
-    ParameterSpec places = weight("positions", nameOf(features.positions), {1, tokens, c});
-    SmallVector<Value> values = model.parameters({first, places});
+    ParameterSpec positionIds = weight("positions", nameOf(features.positions), {1, tokens, c});
+    SmallVector<Value> values = model.parameters({first, positionIds});
     Weights projection = declare("projection", nameOf(features.words), {c, n, p, q},
                                  /*hasBias=*/true, {}, /*contract=*/3);
     for (int dim : {0, 1}) // pixels behind the last whole patch do not count

@@ -191,9 +191,10 @@ private:
   // the query have buckets of their own in the encoder; the decoder does not see them.
   Value buckets(const std::string &side, bool isCausal) {
     int64_t count = isCausal ? config.buckets : config.buckets / 2, exact = count / 2;
-    Value places = model.as(side + "places").iota(tokens);
-    Value column = model.as(side + "column").reshape(places, {tokens, 1});
-    Value offsets = model.as(side + "offsets").subtract(column, places); // above 0: keys in front
+    Value positions = model.as(side + "places").iota(tokens);
+    Value column = model.as(side + "column").reshape(positions, {tokens, 1});
+    Value offsets =
+        model.as(side + "offsets").subtract(column, positions); // above 0: keys in front
     Value distances = isCausal
                           ? model.as(side + "distances").relu(offsets)
                           : model.as(side + "distances").point(graph::PointFunction::Abs, offsets);

@@ -29,7 +29,7 @@ constexpr double kLeastSum = 1e-20;
 struct Rows {
   ModelBuilder &model;
   int64_t experts, perExpert;
-  Value places, counts;
+  Value rowOf, counts;
 
   RankedTensorType type(ArrayRef<int64_t> columns) const {
     SmallVector<int64_t> shape{experts, ShapedType::kDynamic, perExpert};
@@ -37,7 +37,7 @@ struct Rows {
     return model.tensor(shape);
   }
   Value pack(Value tokens) const {
-    return model.make<graph::PackRowsOp>(type({typeOf(tokens).getShape().back()}), tokens, places,
+    return model.make<graph::PackRowsOp>(type({typeOf(tokens).getShape().back()}), tokens, rowOf,
                                          Value(), ArrayAttr());
   }
   // Multiplies by a weight [experts, out..., in], or [experts, in, out...] if it is not transposed.
@@ -169,14 +169,14 @@ Value ExpertLayer::buildWithoutDrops(Value x, Value logits,
                        choices, indices, logits, bias, top, StringRef(config.score),
                        config.normalised, llvm::APFloat(config.epsilon),
                        llvm::APFloat(config.scale), config.groups, config.kept, config.members);
-  auto place = model.as({"places", "counts"})
-                   .make<graph::PlaceRowsOp>(
-                       indices, model.batched({experts}).clone(indices.getElementType()),
-                       route.getExperts());
+  auto placeRows = model.as({"places", "counts"})
+                       .make<graph::PlaceRowsOp>(
+                           indices, model.batched({experts}).clone(indices.getElementType()),
+                           route.getExperts());
   Rows rows{model, experts,
             static_cast<int64_t>(llvm::divideCeil(static_cast<uint64_t>(sequence * top),
                                                   static_cast<uint64_t>(experts))),
-            place.getPlaces(), place.getCounts()};
+            placeRows.getRowOf(), placeRows.getCounts()};
   model.as("rows");
   Value packed = rows.pack(x), gateRows, upRows;
   bool isTransposed = features.weights != ExpertWeights::Alternating;
@@ -199,10 +199,10 @@ Value ExpertLayer::buildWithoutDrops(Value x, Value logits,
   if (downBias)
     out = rows.addBias("down_biased", out, downBias);
   if (config.balance > 0)
-    addBalance(logits, place.getCounts(), output);
+    addBalance(logits, placeRows.getCounts(), output);
   Value mixed = model.as("mixed").make<graph::UnpackRowsOp>(
-      model.batched({sequence, columns}), out, rows.places, route.getWeights(), ArrayAttr());
-  return config.correctionRate > 0 ? moveCorrection(mixed, place.getCounts()) : mixed;
+      model.batched({sequence, columns}), out, rows.rowOf, route.getWeights(), ArrayAttr());
+  return config.correctionRate > 0 ? moveCorrection(mixed, placeRows.getCounts()) : mixed;
 }
 
 // Gives the loss of uneven use what it needs of each sample.

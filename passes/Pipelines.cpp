@@ -18,7 +18,7 @@ namespace dtc {
 
 void loadDialects(MLIRContext &context) {
   context.loadDialect<exec::ExecDialect, graph::GraphDialect, shard::ShardDialect>();
-  // diagnostics name the place in the user's model and omit the printed op
+  // diagnostics name the location in the user's model and omit the printed op
   context.printOpOnDiagnostic(false);
 }
 

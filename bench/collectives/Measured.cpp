@@ -41,14 +41,14 @@ Result<std::vector<MeasuredCollective>> readMeasured(const std::string &path) {
     llvm::SmallVector<llvm::StringRef> cells;
     each.split(cells, ',');
     MeasuredCollective row;
-    SourcePlace place{path, line, 1};
+    SourceLocation location{path, line, 1};
     std::optional<CollectiveKind> kind = cells.size() == 8 ? kindFrom(cells[4]) : std::nullopt;
     if (!kind || (cells[0] != "fit" && cells[0] != "check") ||
         cells[3].getAsInteger(10, row.nodes) || cells[5].getAsInteger(10, row.ranks) ||
         !llvm::to_float(cells[6], row.bytes) || !llvm::to_float(cells[7], row.seconds))
       return UserError("'" + each.str() + "' is not a row of 8 columns",
                        "fit or check,source,system,nodes,collective,ranks,bytes,microseconds",
-                       place);
+                       location);
     row.isFitted = cells[0] == "fit";
     row.source = cells[1].str();
     row.system = cells[2].str();

@@ -5,16 +5,16 @@
 
 namespace dtc::published {
 
-Coverage coverageOf(const std::vector<const CaseResult *> &outcomes, const ErrorsOf &errorsOf) {
+Coverage coverageOf(const std::vector<const CaseResult *> &caseResults, const ErrorsOf &errorsOf) {
   Coverage coverage;
   double width = 0;
-  for (const CaseResult *outcome : outcomes) {
-    double seconds = outcome->item->seconds;
+  for (const CaseResult *caseResult : caseResults) {
+    double seconds = caseResult->item->seconds;
     if (seconds <= 0)
       continue;
-    Uncertainty errors = errorsOf(outcome->key);
-    double low = errors.stepLowSeconds(outcome->estimate.stepSeconds),
-           high = errors.stepHighSeconds(outcome->estimate.stepSeconds);
+    Uncertainty errors = errorsOf(caseResult->key);
+    double low = errors.stepLowSeconds(caseResult->estimate.stepSeconds),
+           high = errors.stepHighSeconds(caseResult->estimate.stepSeconds);
     ++coverage.rows;
     coverage.below += seconds < low;
     coverage.above += seconds > high;
@@ -24,20 +24,20 @@ Coverage coverageOf(const std::vector<const CaseResult *> &outcomes, const Error
   return coverage;
 }
 
-std::vector<FitBin> fitBinsOf(const std::vector<const CaseResult *> &outcomes,
+std::vector<FitBin> fitBinsOf(const std::vector<const CaseResult *> &caseResults,
                               const ErrorsOf &errorsOf) {
   std::vector<FitBin> bins;
   for (double least : {0.0, 0.05, 0.2, 0.5, 0.8, 0.95})
     bins.push_back({least});
-  for (const CaseResult *outcome : outcomes) {
+  for (const CaseResult *caseResult : caseResults) {
     double probability =
-        errorsOf(outcome->key)
-            .fitProbability(outcome->estimate.peakBytes, outcome->item->memoryLimit);
+        errorsOf(caseResult->key)
+            .fitProbability(caseResult->estimate.peakBytes, caseResult->item->memoryLimit);
     size_t bin = bins.size() - 1;
     while (probability < bins[bin].least)
       --bin;
     ++bins[bin].rows;
-    bins[bin].ran += !outcome->item->ranOutOfMemory;
+    bins[bin].ran += !caseResult->item->ranOutOfMemory;
     bins[bin].predicted += probability;
   }
   for (FitBin &bin : bins)

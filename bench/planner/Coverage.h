@@ -25,9 +25,9 @@ struct FitBin {
 
 using ErrorsOf = std::function<Uncertainty(const ErrorClass &)>;
 // Returns the coverage of rows with a published time.
-Coverage coverageOf(const std::vector<const CaseResult *> &outcomes, const ErrorsOf &errorsOf);
+Coverage coverageOf(const std::vector<const CaseResult *> &caseResults, const ErrorsOf &errorsOf);
 // Returns the bins of fit probability, with the rows that ran.
-std::vector<FitBin> fitBinsOf(const std::vector<const CaseResult *> &outcomes,
+std::vector<FitBin> fitBinsOf(const std::vector<const CaseResult *> &caseResults,
                               const ErrorsOf &errorsOf);
 
 } // namespace dtc::published

@@ -47,8 +47,8 @@ Samples timeSamples(const Rows &rows) {
   WeightedSamples samples(2);
   for (const CrossFitted *row : rows)
     if (row->now.item->seconds > 0)
-      for (const CaseResult *outcome : {&row->now, &row->without})
-        samples.add(row->family, {ErrorSample::Kind::Exact, -std::log(outcome->timeRatio())});
+      for (const CaseResult *caseResult : {&row->now, &row->without})
+        samples.add(row->family, {ErrorSample::Kind::Exact, -std::log(caseResult->timeRatio())});
   return samples.all();
 }
 
@@ -56,14 +56,14 @@ Samples timeSamples(const Rows &rows) {
 Samples memorySamples(const Rows &rows) {
   WeightedSamples samples(1);
   for (const CrossFitted *row : rows) {
-    const CaseResult &outcome = row->now;
-    double room = std::log(outcome.item->memoryLimit / outcome.estimate.peakBytes);
-    if (outcome.item->memory > 0)
+    const CaseResult &caseResult = row->now;
+    double room = std::log(caseResult.item->memoryLimit / caseResult.estimate.peakBytes);
+    if (caseResult.item->memory > 0)
       samples.add(row->family + " measured",
-                  {ErrorSample::Kind::Exact, -std::log(outcome.memoryRatio())});
+                  {ErrorSample::Kind::Exact, -std::log(caseResult.memoryRatio())});
     else
-      samples.add(row->family, {outcome.item->ranOutOfMemory ? ErrorSample::Kind::Above
-                                                             : ErrorSample::Kind::AtMost,
+      samples.add(row->family, {caseResult.item->ranOutOfMemory ? ErrorSample::Kind::Above
+                                                                : ErrorSample::Kind::AtMost,
                                 room});
   }
   return samples.all();

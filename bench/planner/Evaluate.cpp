@@ -71,8 +71,8 @@ static void spareQueries(BlockCell &block) {
 }
 
 CaseResult evaluate(const Case &item, const Knobs &knobs) {
-  CaseResult outcome;
-  outcome.item = &item;
+  CaseResult caseResult;
+  caseResult.item = &item;
   Topology topology = scaled(item.topology, knobs.deviceOr(deviceFamily(item)));
   SoftwareStack software = knobs.stack(item.stack);
   software.selectiveAttention &= !item.recomputesPointwise;
@@ -89,12 +89,12 @@ CaseResult evaluate(const Case &item, const Knobs &knobs) {
     llvm::for_each(cells.blocks, spareQueries);
   Decisions decisions = decisionsOn(software, item);
   ModelCost model = costModel(cells, decisions, topology, request.precision);
-  outcome.estimate = estimateStep(model, decisions, request);
-  outcome.layer = model.blocks.front();
-  outcome.key = {software.extends, deviceFamily(item),
-                 item.model.isMoe ? ModelKind::Mixture : ModelKind::Dense};
-  outcome.key.stacks.insert(outcome.key.stacks.begin(), software.name);
-  return outcome;
+  caseResult.estimate = estimateStep(model, decisions, request);
+  caseResult.layer = model.blocks.front();
+  caseResult.key = {software.extends, deviceFamily(item),
+                    item.model.isMoe ? ModelKind::Mixture : ModelKind::Dense};
+  caseResult.key.stacks.insert(caseResult.key.stacks.begin(), software.name);
+  return caseResult;
 }
 
 } // namespace dtc::published

@@ -85,13 +85,13 @@ Figure largeFigure(mlir::MLIRContext &context, const std::string &root, const La
   request.topology = *topology;
   request.globalBatch = large.batch;
   request.precision = Precision::BF16;
-  Result<PlanResult> outcome = planModel(request);
+  Result<PlanResult> planResult = planModel(request);
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (!outcome) {
-    figure.measured = outcome.error().message;
+  if (!planResult) {
+    figure.measured = planResult.error().message;
     return figure;
   }
-  double gap = outcome->best.search.searchGap;
+  double gap = planResult->best.search.searchGap;
   figure.measured = text("%.1f s, gap ", seconds) + percent(gap);
   figure.met = seconds <= large.seconds && (large.gap == 0 || gap <= large.gap);
   return figure;

@@ -77,14 +77,14 @@ void printLeaveOneOut(const std::vector<std::unique_ptr<Case>> &cases, const Kno
       families[familyOf(*item)].push_back(item.get());
   Table table({"left out", "rows", "median", "p90", "tau", "median without", "p90 without",
                "bias without", "tau without", "pairs"});
-  std::deque<CaseResult> outcomes;
+  std::deque<CaseResult> caseResults;
   std::vector<const CaseResult *> allNow, allWithout;
   for (const auto &[family, rows] : families) {
     Knobs without = fittedWithout(family, cases, knobs, rounds, [](const Case &) { return true; });
     std::vector<const CaseResult *> now, then;
     for (const Case *item : rows) {
-      now.push_back(&outcomes.emplace_back(evaluate(*item, knobs)));
-      then.push_back(&outcomes.emplace_back(evaluate(*item, without)));
+      now.push_back(&caseResults.emplace_back(evaluate(*item, knobs)));
+      then.push_back(&caseResults.emplace_back(evaluate(*item, without)));
     }
     table.addRow(cellsOf(family, now, then));
     allNow.insert(allNow.end(), now.begin(), now.end());

@@ -52,14 +52,14 @@ int makeErrors(const Options &options, const std::vector<std::unique_ptr<Case>> 
 
 // Prints one line of each half's figures, without rows or sources.
 void printRelease(const std::vector<std::unique_ptr<Case>> &cases, const Knobs &knobs) {
-  std::vector<published::CaseResult> outcomes;
+  std::vector<published::CaseResult> caseResults;
   for (const std::unique_ptr<Case> &item : cases)
-    outcomes.push_back(evaluate(*item, knobs));
+    caseResults.push_back(evaluate(*item, knobs));
   for (bool fitted : {true, false}) {
     std::vector<const published::CaseResult *> half;
-    for (const published::CaseResult &outcome : outcomes)
-      if (isFitted(*outcome.item->row) == fitted)
-        half.push_back(&outcome);
+    for (const published::CaseResult &caseResult : caseResults)
+      if (isFitted(*caseResult.item->row) == fitted)
+        half.push_back(&caseResult);
     llvm::outs() << "\nrows kept for releases, " << (fitted ? "fitting" : "held-out") << " half";
     printFigures(comparisonFigures(half, /*namesSources=*/false), llvm::outs());
   }

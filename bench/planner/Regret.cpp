@@ -9,19 +9,19 @@ namespace dtc::published {
 double Regret::median() const { return quantileOf(lost, 0.5); }
 double Regret::p90() const { return quantileOf(lost, 0.9); }
 
-Regret regretOf(const std::vector<const CaseResult *> &outcomes, const Fits &fits) {
+Regret regretOf(const std::vector<const CaseResult *> &caseResults, const Fits &fits) {
   Regret regret;
-  for (const auto &[key, group] : groupBy(outcomes, comparableKey)) {
+  for (const auto &[key, group] : groupBy(caseResults, comparableKey)) {
     // Rows that fit come before those that do not; then the best, then the first of the table.
     std::vector<std::tuple<bool, double, size_t, const CaseResult *>> order;
     double best = 0, worst = 0;
-    for (const CaseResult *outcome : group) {
-      double seconds = outcome->item->seconds;
-      if (seconds > 0 || outcome->item->ranOutOfMemory)
-        order.emplace_back(!fits(*outcome),
-                           fits(*outcome) ? outcome->estimate.stepSeconds
-                                          : outcome->estimate.peakBytes,
-                           outcome->item->row->line, outcome);
+    for (const CaseResult *caseResult : group) {
+      double seconds = caseResult->item->seconds;
+      if (seconds > 0 || caseResult->item->ranOutOfMemory)
+        order.emplace_back(!fits(*caseResult),
+                           fits(*caseResult) ? caseResult->estimate.stepSeconds
+                                             : caseResult->estimate.peakBytes,
+                           caseResult->item->row->line, caseResult);
       if (seconds > 0)
         best = best == 0 ? seconds : std::min(best, seconds);
       worst = std::max(worst, seconds);

@@ -19,6 +19,7 @@ struct Regret {
   double p90() const;
 };
 // Returns the losses of all groups.
-Regret regretOf(const std::vector<const CaseResult *> &outcomes, const Fits &fits = isLikelyToFit);
+Regret regretOf(const std::vector<const CaseResult *> &caseResults,
+                const Fits &fits = isLikelyToFit);
 
 } // namespace dtc::published

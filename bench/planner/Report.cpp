@@ -54,10 +54,10 @@ void printGroups(llvm::raw_ostream &out, const std::string &title, const Groups 
   table.print(out, 2);
 }
 
-nlohmann::json jsonOf(const std::vector<const CaseResult *> &outcomes) {
-  Summary s = summaryOf(outcomes);
-  Regret regret = regretOf(outcomes);
-  Coverage coverage = coverageOf(outcomes, Uncertainty::of);
+nlohmann::json jsonOf(const std::vector<const CaseResult *> &caseResults) {
+  Summary s = summaryOf(caseResults);
+  Regret regret = regretOf(caseResults);
+  Coverage coverage = coverageOf(caseResults, Uncertainty::of);
   return {{"regret",
            {{"groups", regret.lost.size()},
             {"median", regret.median()},
@@ -83,11 +83,12 @@ nlohmann::json jsonOf(const std::vector<const CaseResult *> &outcomes) {
             {"right", s.feasibility.right()}}}};
 }
 
-std::string halfOf(const CaseResult &outcome) {
-  return isFitted(*outcome.item->row) ? "fitted" : "held out";
+std::string halfOf(const CaseResult &caseResult) {
+  return isFitted(*caseResult.item->row) ? "fitted" : "held out";
 }
-std::string sourceOf(const CaseResult &outcome) {
-  return halfOf(outcome).substr(0, 1) + " " + outcome.item->row->text("source").str().substr(0, 50);
+std::string sourceOf(const CaseResult &caseResult) {
+  return halfOf(caseResult).substr(0, 1) + " " +
+         caseResult.item->row->text("source").str().substr(0, 50);
 }
 
 // Returns a quoted cell of CSV.
@@ -99,37 +100,38 @@ std::string csvCell(llvm::StringRef text) {
 }
 
 // Returns the parts of an estimate, as columns of --rows.
-std::vector<std::pair<std::string, double>> partsOf(const CaseResult &outcome) {
-  const StepEstimate &e = outcome.estimate;
-  double m = static_cast<double>(outcome.item->decisions.numMicroBatches);
+std::vector<std::pair<std::string, double>> partsOf(const CaseResult &caseResult) {
+  const StepEstimate &e = caseResult.estimate;
+  double m = static_cast<double>(caseResult.item->decisions.numMicroBatches);
   const MemoryParts &memory = e.stages[e.fullestStage].memory;
   constexpr double gib = 1024.0 * 1024 * 1024;
-  return {{"compute", e.computeSeconds},
-          {"recompute_s", e.recomputeSeconds},
-          {"bubble", e.bubbleSeconds},
-          {"exposed_tp", e.exposedTpSeconds},
-          {"exposed_cp", e.exposedCpSeconds},
-          {"exposed_ep", e.exposedEpSeconds},
-          {"exposed_gradients", e.exposedGradientSeconds},
-          {"p2p", e.p2pSeconds},
-          {"optimizer_s", e.optimizerSeconds},
-          {"micro_batches", m},
-          {"layer_forward", outcome.layer.forward},
-          {"layer_backward", outcome.layer.backward()},
-          {"layer_matrix", outcome.layer.matrix},
-          {"layer_tp", outcome.layer.forwardTp + outcome.layer.backwardTp},
-          {"peak_gib", e.peakBytes / gib},
-          {"fit_probability",
-           Uncertainty::of(outcome.key).fitProbability(e.peakBytes, outcome.item->memoryLimit)},
-          {"limit_gib", outcome.item->memoryLimit / gib},
-          {"published_gib", outcome.item->memory / gib},
-          {"stage", static_cast<double>(e.fullestStage)},
-          {"parameters_gib", memory.parameters / gib},
-          {"gradients_gib", memory.gradients / gib},
-          {"optimizer_gib", memory.optimizer / gib},
-          {"activations_gib", memory.activations / gib},
-          {"temporaries_gib", memory.temporaries / gib},
-          {"other_gib", (memory.communication + memory.reserved) / gib}};
+  return {
+      {"compute", e.computeSeconds},
+      {"recompute_s", e.recomputeSeconds},
+      {"bubble", e.bubbleSeconds},
+      {"exposed_tp", e.exposedTpSeconds},
+      {"exposed_cp", e.exposedCpSeconds},
+      {"exposed_ep", e.exposedEpSeconds},
+      {"exposed_gradients", e.exposedGradientSeconds},
+      {"p2p", e.p2pSeconds},
+      {"optimizer_s", e.optimizerSeconds},
+      {"micro_batches", m},
+      {"layer_forward", caseResult.layer.forward},
+      {"layer_backward", caseResult.layer.backward()},
+      {"layer_matrix", caseResult.layer.matrix},
+      {"layer_tp", caseResult.layer.forwardTp + caseResult.layer.backwardTp},
+      {"peak_gib", e.peakBytes / gib},
+      {"fit_probability",
+       Uncertainty::of(caseResult.key).fitProbability(e.peakBytes, caseResult.item->memoryLimit)},
+      {"limit_gib", caseResult.item->memoryLimit / gib},
+      {"published_gib", caseResult.item->memory / gib},
+      {"stage", static_cast<double>(e.fullestStage)},
+      {"parameters_gib", memory.parameters / gib},
+      {"gradients_gib", memory.gradients / gib},
+      {"optimizer_gib", memory.optimizer / gib},
+      {"activations_gib", memory.activations / gib},
+      {"temporaries_gib", memory.temporaries / gib},
+      {"other_gib", (memory.communication + memory.reserved) / gib}};
 }
 
 } // namespace
@@ -144,8 +146,8 @@ void Comparison::guess(const Row &row, const std::string &software) {
 
 std::vector<const CaseResult *> Comparison::all() const {
   std::vector<const CaseResult *> result;
-  for (const CaseResult &outcome : outcomes)
-    result.push_back(&outcome);
+  for (const CaseResult &caseResult : caseResults)
+    result.push_back(&caseResult);
   return result;
 }
 
@@ -168,7 +170,7 @@ void Comparison::printText(llvm::raw_ostream &out) const {
   for (const auto &[reason, sources] : leftOut)
     for (const auto &[source, count] : sources)
       left += count;
-  out << "rows compared: " << outcomes.size() << ", left out: " << left
+  out << "rows compared: " << caseResults.size() << ", left out: " << left
       << ", kept for releases: " << kept << "\n";
   Table reasons({"rows", "why they are left out", "sources"});
   for (const auto &[reason, sources] : leftOut) {
@@ -240,20 +242,20 @@ std::string Comparison::writeRows(const std::string &path) const {
   for (const char *column : copied)
     out << "," << column;
   out << ",published_s,estimate_s,ratio,from,oom,fits";
-  if (!outcomes.empty())
-    for (const auto &[name, value] : partsOf(outcomes.front()))
+  if (!caseResults.empty())
+    for (const auto &[name, value] : partsOf(caseResults.front()))
       out << "," << name;
   out << ",assumed\n";
-  for (const CaseResult &outcome : outcomes) {
-    const Case &item = *outcome.item;
-    out << item.row->line << "," << csvCell(item.row->text("source")) << "," << halfOf(outcome)
+  for (const CaseResult &caseResult : caseResults) {
+    const Case &item = *caseResult.item;
+    out << item.row->line << "," << csvCell(item.row->text("source")) << "," << halfOf(caseResult)
         << "," << item.stack;
     for (const char *column : copied)
       out << "," << csvCell(item.row->text(column));
-    out << "," << item.seconds << "," << outcome.estimate.stepSeconds << ","
-        << (item.seconds > 0 ? outcome.timeRatio() : 0) << "," << item.timeFrom << ","
-        << item.ranOutOfMemory << "," << outcome.estimate.fits;
-    for (const auto &[name, value] : partsOf(outcome))
+    out << "," << item.seconds << "," << caseResult.estimate.stepSeconds << ","
+        << (item.seconds > 0 ? caseResult.timeRatio() : 0) << "," << item.timeFrom << ","
+        << item.ranOutOfMemory << "," << caseResult.estimate.fits;
+    for (const auto &[name, value] : partsOf(caseResult))
       out << "," << llvm::format("%.5g", value);
     out << "," << csvCell(item.assumed) << "\n";
   }

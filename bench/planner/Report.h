@@ -11,7 +11,7 @@ namespace dtc::published {
 class Comparison {
 public:
   // Adds an estimated row.
-  void add(CaseResult outcome) { outcomes.push_back(std::move(outcome)); }
+  void add(CaseResult caseResult) { caseResults.push_back(std::move(caseResult)); }
   // Counts a row that no plan describes, by the reason.
   void leaveOut(const Row &row, const std::string &reason);
 
@@ -37,7 +37,7 @@ private:
   // Returns both halves, then each of them.
   std::vector<std::pair<std::string, std::vector<const CaseResult *>>> halves() const;
 
-  std::deque<CaseResult> outcomes;
+  std::deque<CaseResult> caseResults;
   int64_t kept = 0;
   using Counts = std::map<std::string, std::map<std::string, int64_t>>;
   Counts leftOut; // by reason and source

@@ -46,29 +46,29 @@ bool isWeak(const Feasibility &fits) {
 
 } // namespace
 
-std::string fullSourceOf(const CaseResult &outcome) {
-  return outcome.item->row->text("source").str();
+std::string fullSourceOf(const CaseResult &caseResult) {
+  return caseResult.item->row->text("source").str();
 }
 
-std::vector<std::string> weakSources(const CaseResults &outcomes) {
+std::vector<std::string> weakSources(const CaseResults &caseResults) {
   std::vector<std::string> weak;
-  for (const auto &[source, group] : groupBy(outcomes, fullSourceOf))
+  for (const auto &[source, group] : groupBy(caseResults, fullSourceOf))
     if (isWeak(feasibilityOf(group)))
       weak.push_back(source);
   return weak;
 }
 
-void printRegret(const CaseResults &outcomes, const std::string &title, llvm::raw_ostream &out) {
+void printRegret(const CaseResults &caseResults, const std::string &title, llvm::raw_ostream &out) {
   out << "\n" << title << "\n";
   Table table({"", "groups", "median", "p90", "picks out of memory", "nothing fits"});
-  for (const auto &[source, group] : groupBy(outcomes, fullSourceOf))
+  for (const auto &[source, group] : groupBy(caseResults, fullSourceOf))
     if (Regret regret = regretOf(group); !regret.lost.empty())
       table.addRow(regretCells(source.substr(0, 50), regret));
-  table.addRow(regretCells("all", regretOf(outcomes)));
+  table.addRow(regretCells("all", regretOf(caseResults)));
   table.print(out, 2);
 }
 
-void printFits(const CaseResults &outcomes, const std::string &title, llvm::raw_ostream &out) {
+void printFits(const CaseResults &caseResults, const std::string &title, llvm::raw_ostream &out) {
   out << "\n" << title << "\n";
   Table table({"", "rows", "right", "ran out of memory", "of these \"fits\"", "ran",
                "of these \"does not fit\"", ""});
@@ -79,27 +79,28 @@ void printFits(const CaseResults &outcomes, const std::string &title, llvm::raw_
                   std::to_string(fits.ran), std::to_string(fits.ran - fits.ranFits),
                   name != "all" && isWeak(fits) ? "below 85 %" : ""});
   };
-  for (const auto &[source, group] : groupBy(outcomes, fullSourceOf))
+  for (const auto &[source, group] : groupBy(caseResults, fullSourceOf))
     add(source.substr(0, 50), group);
-  add("all", outcomes);
+  add("all", caseResults);
   table.print(out, 2);
 }
 
-void printCoverage(const CaseResults &outcomes, const std::string &title, const ErrorsOf &errorsOf,
-                   llvm::raw_ostream &out) {
+void printCoverage(const CaseResults &caseResults, const std::string &title,
+                   const ErrorsOf &errorsOf, llvm::raw_ostream &out) {
   out << "\n" << title << "\n";
   Table table({"", "timed", "inside", "faster", "slower", "width"});
-  auto classOf = [](const CaseResult &outcome) {
-    bool dense = outcome.key.kind == ModelKind::Dense;
-    return outcome.key.stacks.front() + (dense ? ", dense, " : ", experts, ") + outcome.key.device;
+  auto classOf = [](const CaseResult &caseResult) {
+    bool dense = caseResult.key.kind == ModelKind::Dense;
+    return caseResult.key.stacks.front() + (dense ? ", dense, " : ", experts, ") +
+           caseResult.key.device;
   };
-  for (const auto &[name, group] : groupBy(outcomes, classOf))
+  for (const auto &[name, group] : groupBy(caseResults, classOf))
     if (Coverage coverage = coverageOf(group, errorsOf); coverage.rows > 0)
       table.addRow(coverageCells(name, coverage));
-  table.addRow(coverageCells("all", coverageOf(outcomes, errorsOf)));
+  table.addRow(coverageCells("all", coverageOf(caseResults, errorsOf)));
   table.print(out, 2);
   Table bins({"fit probability from", "rows", "mean", "that ran"});
-  for (const FitBin &bin : fitBinsOf(outcomes, errorsOf))
+  for (const FitBin &bin : fitBinsOf(caseResults, errorsOf))
     bins.addRow({percent(bin.least), std::to_string(bin.rows), percent(bin.predicted),
                  share(bin.ran, bin.rows)});
   bins.print(out, 2);

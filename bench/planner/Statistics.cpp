@@ -17,8 +17,8 @@ double quantileOf(const std::vector<double> &sorted, double share) {
   return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
-std::string comparableKey(const CaseResult &outcome) {
-  const Row &row = *outcome.item->row;
+std::string comparableKey(const CaseResult &caseResult) {
+  const Row &row = *caseResult.item->row;
   std::string key;
   for (const char *column : {"source", "model", "n_layers", "vocab", "seq_len", "gpu", "n_gpus",
                              "precision", "global_batch"})
@@ -42,17 +42,17 @@ Errors errorsOf(std::vector<double> ratios) {
   return errors;
 }
 
-Groups groupBy(const std::vector<const CaseResult *> &outcomes,
+Groups groupBy(const std::vector<const CaseResult *> &caseResults,
                const std::function<std::string(const CaseResult &)> &key) {
   Groups groups;
-  for (const CaseResult *outcome : outcomes)
-    groups[key(*outcome)].push_back(outcome);
+  for (const CaseResult *caseResult : caseResults)
+    groups[key(*caseResult)].push_back(caseResult);
   return groups;
 }
 
-Order orderOf(const std::vector<const CaseResult *> &outcomes) {
+Order orderOf(const std::vector<const CaseResult *> &caseResults) {
   Order order;
-  for (const auto &[key, group] : groupBy(outcomes, comparableKey)) {
+  for (const auto &[key, group] : groupBy(caseResults, comparableKey)) {
     int64_t before = order.pairs;
     for (size_t i = 0; i < group.size(); ++i)
       for (size_t j = 0; j < i; ++j) {
@@ -69,40 +69,40 @@ Order orderOf(const std::vector<const CaseResult *> &outcomes) {
   return order;
 }
 
-bool isLikelyToFit(const CaseResult &outcome) {
-  return Uncertainty::of(outcome.key)
-             .fitProbability(outcome.estimate.peakBytes, outcome.item->memoryLimit) >= 0.5;
+bool isLikelyToFit(const CaseResult &caseResult) {
+  return Uncertainty::of(caseResult.key)
+             .fitProbability(caseResult.estimate.peakBytes, caseResult.item->memoryLimit) >= 0.5;
 }
 
-bool isEstimatedToFit(const CaseResult &outcome) { return outcome.estimate.fits; }
+bool isEstimatedToFit(const CaseResult &caseResult) { return caseResult.estimate.fits; }
 
-Feasibility feasibilityOf(const std::vector<const CaseResult *> &outcomes, const Fits &fits) {
+Feasibility feasibilityOf(const std::vector<const CaseResult *> &caseResults, const Fits &fits) {
   Feasibility result;
-  for (const CaseResult *outcome : outcomes) {
-    if (outcome->item->ranOutOfMemory) {
+  for (const CaseResult *caseResult : caseResults) {
+    if (caseResult->item->ranOutOfMemory) {
       ++result.failed;
-      result.failedFits += fits(*outcome);
+      result.failedFits += fits(*caseResult);
     } else {
       ++result.ran;
-      result.ranFits += fits(*outcome);
+      result.ranFits += fits(*caseResult);
     }
   }
   return result;
 }
 
-Summary summaryOf(const std::vector<const CaseResult *> &outcomes) {
+Summary summaryOf(const std::vector<const CaseResult *> &caseResults) {
   Summary summary;
   std::vector<double> times, memories;
-  for (const CaseResult *outcome : outcomes) {
-    if (outcome->item->seconds > 0)
-      times.push_back(outcome->timeRatio());
-    if (outcome->item->memory > 0)
-      memories.push_back(outcome->memoryRatio());
+  for (const CaseResult *caseResult : caseResults) {
+    if (caseResult->item->seconds > 0)
+      times.push_back(caseResult->timeRatio());
+    if (caseResult->item->memory > 0)
+      memories.push_back(caseResult->memoryRatio());
   }
   summary.time = errorsOf(std::move(times));
   summary.memory = errorsOf(std::move(memories));
-  summary.order = orderOf(outcomes);
-  summary.feasibility = feasibilityOf(outcomes);
+  summary.order = orderOf(caseResults);
+  summary.feasibility = feasibilityOf(caseResults);
   return summary;
 }
 

@@ -12,7 +12,7 @@ double quantileOf(const std::vector<double> &sorted, double share);
 
 // Returns a key that is equal for rows that differ in their plan alone: of one source, model,
 // cluster and batch.
-std::string comparableKey(const CaseResult &outcome);
+std::string comparableKey(const CaseResult &caseResult);
 
 // Errors of one figure over rows.
 struct Errors {
@@ -32,15 +32,15 @@ struct Order {
   }
 };
 // Returns the order over all groups of comparable rows.
-Order orderOf(const std::vector<const CaseResult *> &outcomes);
+Order orderOf(const std::vector<const CaseResult *> &caseResults);
 
 // A predicate that predicts if a row fits.
 using Fits = std::function<bool(const CaseResult &)>;
 // Returns true if the row fits at least as probably as not, by the estimate and the errors of its
 // class.
-bool isLikelyToFit(const CaseResult &outcome);
+bool isLikelyToFit(const CaseResult &caseResult);
 // Returns true if the row fits by the estimate alone.
-bool isEstimatedToFit(const CaseResult &outcome);
+bool isEstimatedToFit(const CaseResult &caseResult);
 
 // Counts of rows that ran or ran out of memory, and of those among them that are predicted to fit.
 struct Feasibility {
@@ -57,7 +57,7 @@ struct Feasibility {
   }
 };
 // Returns the counts over all rows.
-Feasibility feasibilityOf(const std::vector<const CaseResult *> &outcomes,
+Feasibility feasibilityOf(const std::vector<const CaseResult *> &caseResults,
                           const Fits &fits = isLikelyToFit);
 
 // All statistics of a set of rows.
@@ -67,12 +67,12 @@ struct Summary {
   Feasibility feasibility;
 };
 // Returns the statistics of the rows.
-Summary summaryOf(const std::vector<const CaseResult *> &outcomes);
+Summary summaryOf(const std::vector<const CaseResult *> &caseResults);
 
 // Rows by a key, in order of keys.
 using Groups = std::map<std::string, std::vector<const CaseResult *>>;
 // Groups rows by their key.
-Groups groupBy(const std::vector<const CaseResult *> &outcomes,
+Groups groupBy(const std::vector<const CaseResult *> &caseResults,
                const std::function<std::string(const CaseResult &)> &key);
 
 } // namespace dtc::published

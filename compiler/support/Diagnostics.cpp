@@ -8,20 +8,20 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// Returns the innermost place in a file. For a model that was built from a configuration, that is
-// the name of the model, around which the names of values are placed.
-SourcePlace placeOf(Location location) {
-  SourcePlace place;
+// Returns the innermost location in a file. For a model that was built from a configuration, that
+// is the name of the model, around which the names of values are placed.
+SourceLocation sourceLocationOf(Location location) {
+  SourceLocation source;
   location->walk([&](Location at) {
     if (auto file = dyn_cast<FileLineColLoc>(at)) {
-      place = {file.getFilename().str(), file.getLine(), file.getColumn()};
+      source = {file.getFilename().str(), file.getLine(), file.getColumn()};
       return WalkResult::interrupt();
     }
     if (auto name = dyn_cast<NameLoc>(at); name && isa<UnknownLoc>(name.getChildLoc()))
-      place.file = name.getName().str();
+      source.file = name.getName().str();
     return WalkResult::advance();
   });
-  return place;
+  return source;
 }
 
 // Joins lines, because MLIR quotes what it has read, which may go over several lines of a file.
@@ -37,16 +37,16 @@ std::string inOneLine(StringRef text) {
   return line;
 }
 
-// Returns the first note that is not MLIR's print of the op, which the place already shows. Adds
-// the note's own place if it is another one.
+// Returns the first note that is not MLIR's print of the op, which the location already shows. Adds
+// the note's own location if it is another one.
 std::string noteOf(Diagnostic &diagnostic) {
   for (Diagnostic &note : diagnostic.getNotes()) {
     std::string text = note.str();
     if (StringRef(text).starts_with("see current operation"))
       continue;
-    SourcePlace place = placeOf(note.getLocation());
-    if (place.line > 0 && note.getLocation() != diagnostic.getLocation())
-      text += ": line " + std::to_string(place.line);
+    SourceLocation source = sourceLocationOf(note.getLocation());
+    if (source.line > 0 && note.getLocation() != diagnostic.getLocation())
+      text += ": line " + std::to_string(source.line);
     return text;
   }
   return "";
@@ -71,7 +71,7 @@ DiagnosticCapture::DiagnosticCapture(MLIRContext *context)
           return failure(); // warnings and remarks are printed as usual
         if (!first) {
           first.emplace(inOneLine(diagnostic.str()), noteOf(diagnostic),
-                        placeOf(diagnostic.getLocation()));
+                        sourceLocationOf(diagnostic.getLocation()));
           types = typesOf(diagnostic);
         }
         return success();

@@ -14,7 +14,7 @@ class DiagnosticCapture {
 public:
   explicit DiagnosticCapture(mlir::MLIRContext *context);
 
-  // Returns the first error, with the place it points at and its first note, or `other` if there
+  // Returns the first error, with the location it points at and its first note, or `other` if there
   // was none.
   UserError errorOr(UserError other) const { return first ? *first : other; }
   const std::optional<UserError> &error() const { return first; }

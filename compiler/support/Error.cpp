@@ -9,19 +9,19 @@
 
 namespace dtc {
 
-static std::string placeText(const SourcePlace &place) {
-  if (place.file.empty())
+static std::string locationText(const SourceLocation &location) {
+  if (location.file.empty())
     return "";
-  std::string text = place.file + ":";
-  if (place.line > 0)
-    text += std::to_string(place.line) + ":" + std::to_string(place.column) + ":";
+  std::string text = location.file + ":";
+  if (location.line > 0)
+    text += std::to_string(location.line) + ":" + std::to_string(location.column) + ":";
   return text + " ";
 }
 
 std::string UserError::text() const {
-  std::string result = format::printable(placeText(place) + "error: " + message);
+  std::string result = format::printable(locationText(location) + "error: " + message);
   if (!note.empty())
-    result += "\n" + format::printable(placeText(place) + "note: " + note);
+    result += "\n" + format::printable(locationText(location) + "note: " + note);
   return result;
 }
 

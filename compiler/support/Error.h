@@ -1,5 +1,5 @@
-// Errors that the user can correct, as values: a message, the place it points at, and a note about
-// the correction.
+// Errors that the user can correct, as values: a message, the location it points at, and a note
+// about the correction.
 #pragma once
 
 #include "llvm/ADT/ArrayRef.h"
@@ -15,9 +15,9 @@
 
 namespace dtc {
 
-// A place in a text file. Lines and columns count from 1, and 0 means unknown. An empty file name
-// means that there is no place.
-struct SourcePlace {
+// A location in a text file. Lines and columns count from 1, and 0 means unknown. An empty file
+// name means that there is no place.
+struct SourceLocation {
   std::string file;
   int64_t line = 0, column = 0;
 };
@@ -29,10 +29,10 @@ struct SourcePlace {
 //   cluster.toml:3:10: note: write "16 GiB"
 struct UserError {
   std::string message, note;
-  SourcePlace place;
+  SourceLocation location;
 
-  UserError(std::string message, std::string note = "", SourcePlace place = {})
-      : message(std::move(message)), note(std::move(note)), place(std::move(place)) {}
+  UserError(std::string message, std::string note = "", SourceLocation location = {})
+      : message(std::move(message)), note(std::move(note)), location(std::move(location)) {}
 
   // Returns "file:line:col: error: message" and, if there is a note, a second line, without a
   // newline at the end. Names from files cannot control a terminal or fill it (format::printable).

@@ -18,15 +18,15 @@ std::string didYouMean(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> kno
 // Returns whether a byte continues a code point of UTF-8.
 static bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
-std::string excerptAt(const SourcePlace &place, llvm::StringRef source) {
+std::string excerptAt(const SourceLocation &location, llvm::StringRef source) {
   constexpr size_t kWhole = 120, kBefore = 60,
-                   kAfter = 40; // bytes shown of longer lines around the place
-  if (place.line < 1 || place.column < 1)
+                   kAfter = 40; // bytes shown of longer lines around the location
+  if (location.line < 1 || location.column < 1)
     return "";
-  for (int64_t line = 1; line < place.line; ++line)
+  for (int64_t line = 1; line < location.line; ++line)
     source = source.split('\n').second;
   llvm::StringRef line = source.split('\n').first.rtrim();
-  size_t at = place.column - 1;
+  size_t at = location.column - 1;
   bool isText = llvm::none_of(
       line, [](char c) { return c != '\t' && llvm::isASCII(c) && !llvm::isPrint(c); });
   if (line.trim().empty() || at > line.size() || !isText ||
@@ -49,18 +49,18 @@ std::string excerptAt(const SourcePlace &place, llvm::StringRef source) {
 }
 
 int reportWithSource(const UserError &error, llvm::StringRef source, llvm::raw_ostream &errors) {
-  std::string excerpt = excerptAt(error.place, source), text = error.text();
+  std::string excerpt = excerptAt(error.location, source), text = error.text();
   if (!excerpt.empty())
-    text.insert(UserError(error.message, "", error.place).text().size(), "\n" + excerpt);
+    text.insert(UserError(error.message, "", error.location).text().size(), "\n" + excerpt);
   errors << text << "\n";
   return 1;
 }
 
 int reportWithFile(const UserError &error, llvm::raw_ostream &errors) {
   constexpr int64_t kMostBytes = int64_t(64) << 20;
-  if (error.place.line < 1)
+  if (error.location.line < 1)
     return error.report(errors);
-  Result<std::string> text = readFile(error.place.file, kMostBytes);
+  Result<std::string> text = readFile(error.location.file, kMostBytes);
   return reportWithSource(error, text ? llvm::StringRef(*text) : llvm::StringRef(), errors);
 }
 

@@ -1,4 +1,4 @@
-// Text that shows the place of a mistake, and what was probably meant.
+// Text that shows the location of a mistake, and what was probably meant.
 #pragma once
 
 #include "compiler/support/Error.h"
@@ -8,10 +8,10 @@ namespace dtc {
 // Returns "did you mean 'NEAREST'? ", to be put before a list of choices, or "" if no name is near.
 std::string didYouMean(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> known);
 
-// Returns the line of `source` at `place` with a caret under the column below it, without a newline
-// at the end. Long lines are cut around the place. Empty if `place` has no line or column, or if
-// the line is not text.
-std::string excerptAt(const SourcePlace &place, llvm::StringRef source);
+// Returns the line of `source` at `location` with a caret under the column below it, without a
+// newline at the end. Long lines are cut around the location. Empty if `location` has no line or
+// column, or if the line is not text.
+std::string excerptAt(const SourceLocation &location, llvm::StringRef source);
 
 // Prints error.text() with excerptAt() before the note. Returns 1. Example:
 //   a.mlir:7:10: error: custom op 'graph.gelo' is unknown

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kMostLevels = 64;
 
-// Accepts every event, and remembers the place at which the parser stopped.
+// Accepts every event, and remembers the location at which the parser stopped.
 class ErrorFinder : public nlohmann::json_sax<nlohmann::json> {
 public:
   size_t at = 0;
@@ -97,7 +97,7 @@ std::optional<std::pair<size_t, size_t>> findEntry(llvm::StringRef text, size_t 
   return std::nullopt;
 }
 
-// Shortens a token to its end, which shows the place. A token may be a whole line.
+// Shortens a token to its end, which shows the location. A token may be a whole line.
 std::string shortened(const std::string &token) {
   constexpr size_t kMost = 40;
   return token.size() <= kMost ? token : "..." + token.substr(token.size() - kMost);
@@ -105,7 +105,7 @@ std::string shortened(const std::string &token) {
 
 } // namespace
 
-SourcePlace placeAt(const std::string &file, llvm::StringRef text, size_t offset) {
+SourceLocation locationAt(const std::string &file, llvm::StringRef text, size_t offset) {
   llvm::StringRef before = text.take_front(offset);
   size_t newline = before.rfind('\n');
   size_t start = newline == llvm::StringRef::npos ? 0 : newline + 1;
@@ -133,7 +133,7 @@ std::optional<UserError> findJsonError(const std::string &file, const std::strin
                      "", {file, 1, 1});
   std::string near = finder.near.empty() ? "" : " (near '" + shortened(finder.near) + "')";
   return UserError("not JSON from here on" + near, "",
-                   placeAt(file, text, finder.at > 0 ? finder.at - 1 : 0));
+                   locationAt(file, text, finder.at > 0 ? finder.at - 1 : 0));
 }
 
 } // namespace dtc

@@ -142,7 +142,7 @@ bool TableReader::holds(const toml::table &table, llvm::StringRef key, llvm::Str
   return node && node->is_string() && node->as_string()->get() == word;
 }
 
-toml::source_region TableReader::placeOf(const toml::table &table, llvm::StringRef key) {
+toml::source_region TableReader::locationOf(const toml::table &table, llvm::StringRef key) {
   const toml::node *node = table.get(std::string_view(key.data(), key.size()));
   return node ? node->source() : table.source();
 }

@@ -15,7 +15,7 @@ struct FirstError {
   void set(const toml::source_region &at, const std::string &message, const std::string &note = "");
 };
 
-// Parses text and returns the root table. Errors: text that is not TOML, with the place of the
+// Parses text and returns the root table. Errors: text that is not TOML, with the location of the
 // first such character.
 Result<toml::table> parseToml(llvm::StringRef text, const std::string &path);
 
@@ -36,8 +36,8 @@ public:
   }
   // Returns true if the value of `key` is the string `word`.
   static bool holds(const toml::table &table, llvm::StringRef key, llvm::StringRef word);
-  // Returns the place of the value of `key`, or of the table if the key is absent.
-  static toml::source_region placeOf(const toml::table &table, llvm::StringRef key);
+  // Returns the location of the value of `key`, or of the table if the key is absent.
+  static toml::source_region locationOf(const toml::table &table, llvm::StringRef key);
   // Returns true if the value is the word "discover".
   bool isDiscover(llvm::StringRef key) const { return isWord(key, "discover"); }
   // Returns true if the value is the string `word`.

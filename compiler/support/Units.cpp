@@ -130,7 +130,7 @@ std::string shortest(double value) {
 
 // Returns the shortest digits of `value` with the decimal point moved left by `places`: (5e10, 9)
 // gives "50".
-std::string shifted(double value, int places) {
+std::string shifted(double value, int decimals) {
   char buffer[64];
   auto end =
       std::to_chars(buffer, buffer + sizeof(buffer), value, std::chars_format::scientific).ptr;
@@ -141,7 +141,7 @@ std::string shifted(double value, int places) {
   exponentText.getAsInteger(10, exponent);
   std::string digits =
       mantissa.take_front(1).str() + mantissa.drop_front(mantissa.size() > 1 ? 2 : 1).str();
-  int point = exponent - places + 1; // digits before the point
+  int point = exponent - decimals + 1; // digits before the point
   if (point <= 0)
     return "0." + std::string(-point, '0') + digits;
   if (static_cast<size_t>(point) >= digits.size())

@@ -63,7 +63,7 @@ LogicalResult verifyInstructions(ProgramOp program, Block &block) {
 }
 
 // Returns the offset in the arena; nullopt before memory is planned.
-std::optional<int64_t> placeOf(Value buffer) {
+std::optional<int64_t> offsetOf(Value buffer) {
   BufferRange range = getRange(buffer);
   std::optional<uint64_t> offset = range.root.getDefiningOp<BufferOp>().getOffset();
   return offset ? std::optional(static_cast<int64_t>(*offset) + range.offset) : std::nullopt;
@@ -325,7 +325,7 @@ void PerLayerOp::getAsmResultNames(function_ref<void(Value, StringRef)> setName)
 int64_t PerLayerOp::getStride() {
   if (getBuffers().size() == 1)
     return 0;
-  return placeOf(getBuffers()[1]).value_or(0) - placeOf(getBuffers()[0]).value_or(0);
+  return offsetOf(getBuffers()[1]).value_or(0) - offsetOf(getBuffers()[0]).value_or(0);
 }
 
 LogicalResult PerLayerOp::verify() {
@@ -341,17 +341,17 @@ LogicalResult PerLayerOp::verify() {
     return std::tuple(range.bytes, getDtype(buffer), range.microBatchStride, root.getKind(),
                       root.getSlots().value_or(0), root.getHost());
   };
-  int64_t start = placeOf(first).value_or(-1);
+  int64_t start = offsetOf(first).value_or(-1);
   for (auto [layer, buffer] : llvm::enumerate(getBuffers())) {
     if (kindOf(buffer) != kindOf(first)) // per_layer_c1
       return emitOpError() << "'" << getName() << "' has '" << dtc::exec::getName(buffer)
                            << "' in layer " << layer << ", which is not like '"
                            << dtc::exec::getName(first) << "' in layer 0";
-    int64_t place = placeOf(buffer).value_or(-1);
+    int64_t begin = offsetOf(buffer).value_or(-1);
     int64_t want = start + static_cast<int64_t>(layer) * getStride();
-    if (place != want) // per_layer_c2
+    if (begin != want) // per_layer_c2
       return emitOpError() << "'" << getName() << "' has '" << dtc::exec::getName(buffer) << "' at "
-                           << place << " in layer " << layer << "; want " << want;
+                           << begin << " in layer " << layer << "; want " << want;
   }
   for (Operation *user : getResult().getUsers())
     if (!isa<RepeatOp>(user->getParentOp())) // per_layer_c3

@@ -75,15 +75,15 @@ private:
     if (!type || type.getElementType() != elementOf(product))
       return false;
     ArrayRef<int64_t> of = shapeOf(product), shape = type.getShape();
-    Value *place = nullptr;
+    Value *operand = nullptr;
     if (shape == of)
-      place = &found.addend;
+      operand = &found.addend;
     else if (!shape.empty() && shape.size() < of.size() && of.take_back(shape.size()) == shape &&
              ShapedType::getNumElements(shape) == columns)
-      place = &found.bias;
-    if (!place || *place)
+      operand = &found.bias;
+    if (!operand || *operand)
       return false;
-    *place = other;
+    *operand = other;
     return true;
   }
 

@@ -31,16 +31,15 @@ LogicalResult checkStatic(Operation *op, StringRef name, RankedTensorType type) 
 
 // Checks the tensors that sorting and unsorting share.
 LogicalResult checkSorted(Operation *op, StringRef blocksName, RankedTensorType blocks,
-                          Value placesValue, StringRef rowsName, RankedTensorType rows) {
-  RankedTensorType places = tensorType(placesValue);
-  if (failed(checkNumDims(op, blocksName, blocks, 4)) || // sort_rows_c1
-      failed(checkStatic(op, blocksName, blocks)) ||     // sort_rows_c1
-      failed(
-          DimList().dims(blocksName, blocks, 0, 3).check(op, "places", places)) || // sort_rows_c2
-      failed(checkI32(op, "places", placesValue)) ||                               // sort_rows_c2
-      failed(checkNumDims(op, rowsName, rows, 4)) ||                               // sort_rows_c3
-      failed(checkStatic(op, rowsName, rows)) ||                                   // sort_rows_c3
-      failed(checkSameElement(op, rowsName, rows, blocksName, blocks)) ||          // sort_rows_c3
+                          Value indicesValue, StringRef rowsName, RankedTensorType rows) {
+  RankedTensorType rowOf = tensorType(indicesValue);
+  if (failed(checkNumDims(op, blocksName, blocks, 4)) ||                            // sort_rows_c1
+      failed(checkStatic(op, blocksName, blocks)) ||                                // sort_rows_c1
+      failed(DimList().dims(blocksName, blocks, 0, 3).check(op, "rowOf", rowOf)) || // sort_rows_c2
+      failed(checkI32(op, "rowOf", indicesValue)) ||                                // sort_rows_c2
+      failed(checkNumDims(op, rowsName, rows, 4)) ||                                // sort_rows_c3
+      failed(checkStatic(op, rowsName, rows)) ||                                    // sort_rows_c3
+      failed(checkSameElement(op, rowsName, rows, blocksName, blocks)) ||           // sort_rows_c3
       failed(DimList()
                  .dims(rowsName, rows, 0, 1)
                  .dims(blocksName, blocks, 1, 2)
@@ -65,22 +64,22 @@ struct SortedLoops {
   SortedLoops(RuleBuilder &builder, RankedTensorType blocks, RankedTensorType rows) {
     int64_t ranks = blocks.getDimSize(0);
     DimLoops rank = builder.loop(ranks), sample = builder.loop(blocks.getDimSize(1)),
-             place = builder.loop(blocks.getDimSize(2), LoopKind::Whole),
+             position = builder.loop(blocks.getDimSize(2), LoopKind::Whole),
              expert =
                  builder.loop(rows.getDimSize(0) / std::max<int64_t>(1, ranks), LoopKind::Whole),
              row = builder.loop(rows.getDimSize(2), LoopKind::Whole),
              column = builder.loop(blocks.getDimSize(3));
     DimLoops experts{rank[0], expert[0]};
-    ofPlaces = {rank, sample, place};
-    ofBlocks = {rank, sample, place, column};
+    ofIndices = {rank, sample, position};
+    ofBlocks = {rank, sample, position, column};
     ofRows = {experts, sample, row, column};
     builder.channels({column});
   }
-  TensorLoops ofBlocks, ofPlaces, ofRows;
+  TensorLoops ofBlocks, ofIndices, ofRows;
 
   OpRule finish(RuleBuilder &builder) const {
     OpRule rule = builder.flops(0).zeroPreserving().linearBut(1).take();
-    rule.expertLoops = {ofPlaces[0][0]};
+    rule.expertLoops = {ofIndices[0][0]};
     return rule;
   }
 };
@@ -97,29 +96,29 @@ LogicalResult ExchangeOp::verify() {
 }
 
 LogicalResult PlaceBlocksOp::verify() {
-  RankedTensorType counts = tensorType(getCounts()), places = getType();
+  RankedTensorType counts = tensorType(getCounts()), rowOf = getType();
   if (failed(checkNumDims(*this, "counts", counts, 2)) || // place_blocks_c1
       failed(checkI32(*this, "counts", getCounts())) ||   // place_blocks_c1
-      failed(checkNumDims(*this, "result", places, 3)) || // place_blocks_c2
-      failed(checkStatic(*this, "result", places)) ||     // place_blocks_c2
+      failed(checkNumDims(*this, "result", rowOf, 3)) ||  // place_blocks_c2
+      failed(checkStatic(*this, "result", rowOf)) ||      // place_blocks_c2
       failed(DimList()
-                 .dims("result", places, 0, 1)
+                 .dims("result", rowOf, 0, 1)
                  .dims("counts", counts, 0, 1)
-                 .dims("result", places, 2, 3)
-                 .check(*this, "result", places))) // place_blocks_c2
+                 .dims("result", rowOf, 2, 3)
+                 .check(*this, "result", rowOf))) // place_blocks_c2
     return failure();
-  if (counts.isDynamicDim(1) || counts.getDimSize(1) % places.getDimSize(0) != 0) // place_blocks_c3
-    return emitOpError() << "has no number of experts that its " << places.getDimSize(0)
+  if (counts.isDynamicDim(1) || counts.getDimSize(1) % rowOf.getDimSize(0) != 0) // place_blocks_c3
+    return emitOpError() << "has no number of experts that its " << rowOf.getDimSize(0)
                          << " ranks divide";
   return checkI32(*this, "result", getResult()); // place_blocks_c2
 }
 
 LogicalResult SortRowsOp::verify() {
-  return checkSorted(*this, "blocks", tensorType(getBlocks()), getPlaces(), "result", getType());
+  return checkSorted(*this, "blocks", tensorType(getBlocks()), getRowOf(), "result", getType());
 }
 
 LogicalResult UnsortRowsOp::verify() {
-  return checkSorted(*this, "result", getType(), getPlaces(), "rows", tensorType(getRows()));
+  return checkSorted(*this, "result", getType(), getRowOf(), "rows", tensorType(getRows()));
 }
 
 // y = x; the loops are the dims, of which placement takes `to` on an axis of experts.
@@ -132,10 +131,10 @@ OpRule ExchangeOp::getRule() {
 
 OpRule PlaceBlocksOp::getRule() {
   RuleBuilder builder;
-  RankedTensorType places = getType();
-  int64_t ranks = places.getDimSize(0), experts = tensorType(getCounts()).getDimSize(1);
-  DimLoops rank = builder.loop(ranks), sample = builder.loop(places.getDimSize(1)),
-           row = builder.loop(places.getDimSize(2), LoopKind::Whole),
+  RankedTensorType rowOf = getType();
+  int64_t ranks = rowOf.getDimSize(0), experts = tensorType(getCounts()).getDimSize(1);
+  DimLoops rank = builder.loop(ranks), sample = builder.loop(rowOf.getDimSize(1)),
+           row = builder.loop(rowOf.getDimSize(2), LoopKind::Whole),
            expert = builder.loop(experts / std::max<int64_t>(1, ranks), LoopKind::Whole);
   DimLoops ofRanks{rank[0], expert[0]};
   builder.operand({sample, ofRanks}).result({rank, sample, row}).flops(0);
@@ -147,14 +146,14 @@ OpRule PlaceBlocksOp::getRule() {
 OpRule SortRowsOp::getRule() {
   RuleBuilder builder;
   SortedLoops loops(builder, tensorType(getBlocks()), getType());
-  builder.operand(loops.ofBlocks).operand(loops.ofPlaces).result(loops.ofRows);
+  builder.operand(loops.ofBlocks).operand(loops.ofIndices).result(loops.ofRows);
   return loops.finish(builder);
 }
 
 OpRule UnsortRowsOp::getRule() {
   RuleBuilder builder;
   SortedLoops loops(builder, getType(), tensorType(getRows()));
-  builder.operand(loops.ofRows).operand(loops.ofPlaces).result(loops.ofBlocks);
+  builder.operand(loops.ofRows).operand(loops.ofIndices).result(loops.ofBlocks);
   return loops.finish(builder);
 }
 
@@ -170,21 +169,21 @@ LogicalResult ExchangeOp::buildGradient(OpBuilder &builder, ValueRange resultGra
 LogicalResult SortRowsOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                         ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(2, Value());
-  if (failed(refuseOperand(*this, needed, 1, "places")))
+  if (failed(refuseOperand(*this, needed, 1, "rowOf")))
     return failure();
   if (needed[0])
     grads[0] =
-        UnsortRowsOp::create(builder, getLoc(), getBlocks().getType(), resultGrads[0], getPlaces());
+        UnsortRowsOp::create(builder, getLoc(), getBlocks().getType(), resultGrads[0], getRowOf());
   return success();
 }
 
 LogicalResult UnsortRowsOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                           ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(2, Value());
-  if (failed(refuseOperand(*this, needed, 1, "places")))
+  if (failed(refuseOperand(*this, needed, 1, "rowOf")))
     return failure();
   if (needed[0])
     grads[0] =
-        SortRowsOp::create(builder, getLoc(), getRows().getType(), resultGrads[0], getPlaces());
+        SortRowsOp::create(builder, getLoc(), getRows().getType(), resultGrads[0], getRowOf());
   return success();
 }

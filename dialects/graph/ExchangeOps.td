@@ -48,7 +48,7 @@ def Graph_PlaceBlocksOp : Graph_ExchangeFamilyOp<"place_blocks"> {
 
     Example:
     ```mlir
-    %places = graph.place_blocks %counts : (tensor<?x8xi32>) -> tensor<2x?x256xi32>
+    %rowOf = graph.place_blocks %counts : (tensor<?x8xi32>) -> tensor<2x?x256xi32>
     ```
   }];
   let arguments = (ins Graph_IntTensor:$counts);
@@ -59,42 +59,42 @@ def Graph_PlaceBlocksOp : Graph_ExchangeFamilyOp<"place_blocks"> {
 def Graph_SortRowsOp : Graph_ExchangeFamilyOp<"sort_rows", [Graph_Gradient]> {
   let summary = "Copies the rows of blocks into the order of experts";
   let description = [{
-    Row places[r, b, j] of the result, of all of its rows in order, is blocks[r, b, j, :]; rows that no block has are
+    Row rowOf[r, b, j] of the result, of all of its rows in order, is blocks[r, b, j, :]; rows that no block has are
     zero, and what blocks have there is not read. On the mesh batch, ranks and columns split: a split of ranks is one of
     experts. The gradient is `graph.unsort_rows`.
 
     Constraints:
     - (C1) `blocks` is [ranks, batch, rows, columns], with all but the batch static.
-    - (C2) `places` is i32 [ranks, batch, rows].
+    - (C2) `rowOf` is i32 [ranks, batch, rows].
     - (C3) the result is [experts, batch, mean, columns] in the element type of `blocks`, the experts a multiple of
       ranks, (C4) with room for all rows of blocks.
 
     Example:
     ```mlir
-    %rows = graph.sort_rows %blocks at %places
+    %rows = graph.sort_rows %blocks at %rowOf
       : (tensor<2x?x256x16xf32>, tensor<2x?x256xi32>) -> tensor<8x?x64x16xf32>
     ```
   }];
-  let arguments = (ins Graph_FloatTensor:$blocks, Graph_IntTensor:$places);
+  let arguments = (ins Graph_FloatTensor:$blocks, Graph_IntTensor:$rowOf);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = "$blocks `at` $places attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$blocks `at` $rowOf attr-dict `:` functional-type(operands, results)";
 }
 
 def Graph_UnsortRowsOp : Graph_ExchangeFamilyOp<"unsort_rows", [Graph_Gradient]> {
   let summary = "Copies rows in the order of experts back into blocks";
   let description = [{
-    blocks[r, b, j, :] is row places[r, b, j], or zero where that is negative: the transpose of `graph.sort_rows`, with
+    blocks[r, b, j, :] is row rowOf[r, b, j], or zero where that is negative: the transpose of `graph.sort_rows`, with
     its shapes. Partial sums of rows give partial sums.
 
     Constraints: (C1) to (C4) of `graph.sort_rows`, with `rows` for the result and the result for `blocks`.
 
     Example:
     ```mlir
-    %blocks = graph.unsort_rows %rows at %places
+    %blocks = graph.unsort_rows %rows at %rowOf
       : (tensor<8x?x64x16xf32>, tensor<2x?x256xi32>) -> tensor<2x?x256x16xf32>
     ```
   }];
-  let arguments = (ins Graph_FloatTensor:$rows, Graph_IntTensor:$places);
+  let arguments = (ins Graph_FloatTensor:$rows, Graph_IntTensor:$rowOf);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = "$rows `at` $places attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$rows `at` $rowOf attr-dict `:` functional-type(operands, results)";
 }

@@ -18,7 +18,7 @@ static llvm::hash_code hashOf(FuncOp function) {
   return code;
 }
 
-static bool areAlike(FuncOp a, FuncOp b) {
+static bool areEquivalent(FuncOp a, FuncOp b) {
   return a.getFunctionType() == b.getFunctionType() &&
          a->hasAttr(kHostAttr) == b->hasAttr(kHostAttr) &&
          OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(),
@@ -30,7 +30,7 @@ KernelPool::KernelPool(ModuleOp module, StringRef prefix) : symbols(module), pre
 FuncOp KernelPool::getOrAdd(FuncOp kernel) {
   SmallVector<FuncOp> &known = kernels[hashOf(kernel)];
   for (FuncOp other : known)
-    if (areAlike(kernel, other)) {
+    if (areEquivalent(kernel, other)) {
       kernel.erase();
       ++shared;
       return other;

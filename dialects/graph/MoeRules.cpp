@@ -97,15 +97,15 @@ OpRule MoeBalanceLossOp::getRule() {
   return builder.operand(b + e).operand(b + e).result(b).flops(2).zeroPreserving().take();
 }
 
-// Finishes a rule whose work is moving rows. `exchanges`: tokens and rows are on different ranks
+// Finishes a rule whose work is moving rows. `dispatches`: tokens and rows are on different ranks
 // under expert parallelism. It is false for the gradient of the weights, which reads rows that have
 // already been sent to the ranks of the tokens.
-static OpRule finishRouted(RuleBuilder &builder, const RoutedLoops &loops, bool exchanges) {
+static OpRule finishRouted(RuleBuilder &builder, const RoutedLoops &loops, bool dispatches) {
   OpRule rule = builder.flops(0).zeroPreserving().take();
   rule.indexedLoops = {loops.expert};
   rule.expertLoops = {loops.expert};
-  if (exchanges) {
-    rule.kind = OpKind::Exchange;
+  if (dispatches) {
+    rule.kind = OpKind::Dispatch;
     rule.capacityLoops = {loops.capacity};
   }
   return rule;
@@ -122,7 +122,7 @@ OpRule MoeDispatchOp::getRule() {
   if (getWeights())
     builder.operand(loops.choices);
   builder.result(loops.rows);
-  return finishRouted(builder, loops, /*exchanges=*/true);
+  return finishRouted(builder, loops, /*dispatches=*/true);
 }
 
 // tokens[b, t] = sum over choices of rows[e, b, slot]: if experts are split, each rank adds the
@@ -136,7 +136,7 @@ OpRule MoeCombineOp::getRule() {
     builder.operand(loops.choices);
   // Marks padded tokens as fed: they still read a row.
   builder.result(loops.tokens).fed(loops.tokenLoops);
-  return finishRouted(builder, loops, /*exchanges=*/true);
+  return finishRouted(builder, loops, /*dispatches=*/true);
 }
 
 // dw[b, t, k] = rows[e, b, slot] . dy[b, t], a sum over the columns.
@@ -146,7 +146,7 @@ OpRule MoeWeightGradOp::getRule() {
                     LoopKind::Sum);
   builder.operand(loops.rows).operand(loops.choices).operand(loops.choices).operand(loops.tokens);
   builder.result(loops.choices);
-  return finishRouted(builder, loops, /*exchanges=*/false);
+  return finishRouted(builder, loops, /*dispatches=*/false);
 }
 
 // One matrix product per expert: experts are Batch, its rows M. A share `fill` of the rows hold

@@ -251,9 +251,9 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
 
     On the mesh batch and kv heads split, and query heads follow their kv head, as lengths, bias, slopes and documents
     do; keys and head_dim are whole. Context parallelism may split queries, too: `dtc-partition` makes two attentions of
-    one that is causal, and refuses others whose scores depend on positions. Flops are 2 per batch, head, query, key and
-    head_dim of k and of v, causal or not, as Megatron-LM counts them; `sliding` reduces them by the share of hidden keys.
-    What lengths and documents hide is not known before the program runs, so they reduce nothing.
+    one that is causal, and refuses others whose scores depend on positions. Flops are 2 per batch, head, query, key
+    and head_dim of k and of v, causal or not, as Megatron-LM counts them; `sliding` reduces them by the share of hidden
+    keys. What lengths and documents hide is not known before the program runs, so they reduce nothing.
 
     Constraints:
     - (C1) `q` and `k` have 4 dims.

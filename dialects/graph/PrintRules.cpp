@@ -53,7 +53,7 @@ const char *kindText(OpKind kind) {
     return "attention";
   case OpKind::Normalisation:
     return "normalisation";
-  case OpKind::Exchange:
+  case OpKind::Dispatch:
     return "exchange";
   case OpKind::Loss:
     return "loss";

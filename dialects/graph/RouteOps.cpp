@@ -62,25 +62,25 @@ LogicalResult checkCounts(Operation *op, RankedTensorType x, Value counts) {
 // The tensors that packing, unpacking and the gradient of the weights share.
 struct Packed {
   Operation *op;
-  Value tokens, rows, places, weights;
+  Value tokens, rows, rowOf, weights;
   StringRef tokensName, rowsName, weightsName;
   std::optional<ArrayAttr> windows;
   bool isPacking = false, inBlocks = false;
 
   LogicalResult verify() const {
-    RankedTensorType x = tensorType(tokens), y = tensorType(rows), choices = tensorType(places);
-    if (failed(checkNumDims(op, tokensName, x, 3)) ||        // pack_rows_c1
-        failed(checkStaticFrom(op, tokensName, x, 1)) ||     // pack_rows_c1
-        failed(checkNumDims(op, "places", choices, 3)) ||    // pack_rows_c2
-        failed(checkStaticFrom(op, "places", choices, 1)) || // pack_rows_c2
+    RankedTensorType x = tensorType(tokens), y = tensorType(rows), choices = tensorType(rowOf);
+    if (failed(checkNumDims(op, tokensName, x, 3)) ||       // pack_rows_c1
+        failed(checkStaticFrom(op, tokensName, x, 1)) ||    // pack_rows_c1
+        failed(checkNumDims(op, "rowOf", choices, 3)) ||    // pack_rows_c2
+        failed(checkStaticFrom(op, "rowOf", choices, 1)) || // pack_rows_c2
         failed(DimList()
                    .dims(tokensName, x, 0, 2)
-                   .dims("places", choices, 2, 3)
-                   .check(op, "places", choices)) || // pack_rows_c2
-        failed(checkI32(op, "places", places)))      // pack_rows_c2
+                   .dims("rowOf", choices, 2, 3)
+                   .check(op, "rowOf", choices)) || // pack_rows_c2
+        failed(checkI32(op, "rowOf", rowOf)))       // pack_rows_c2
       return failure();
     if (weights &&
-        failed(DimList().all("places", choices).check(op, weightsName, tensorType(weights))))
+        failed(DimList().all("rowOf", choices).check(op, weightsName, tensorType(weights))))
       return failure(); // pack_rows_c3
     if (failed(checkNumDims(op, rowsName, y, 4)) || y.isDynamicDim(0) || y.getDimSize(0) < 1)
       return op->emitOpError() << "'" << rowsName << "' has no static number of experts";
@@ -172,9 +172,9 @@ LogicalResult PlaceRowsOp::verify() {
       failed(checkI32(*this, "experts", getExperts())) ||      // place_rows_c1
       failed(DimList()
                  .all("experts", experts)
-                 .check(*this, "places",
-                        tensorType(getPlaces()))) ||         // place_rows_c2
-      failed(checkI32(*this, "places", getPlaces())) ||      // place_rows_c2
+                 .check(*this, "rowOf",
+                        tensorType(getRowOf()))) ||          // place_rows_c2
+      failed(checkI32(*this, "rowOf", getRowOf())) ||        // place_rows_c2
       failed(checkNumDims(*this, "counts", counts, 2)) ||    // place_rows_c3
       failed(checkStaticFrom(*this, "counts", counts, 1)) || // place_rows_c3
       failed(DimList()
@@ -190,19 +190,19 @@ LogicalResult PlaceRowsOp::verify() {
 }
 
 LogicalResult PackRowsOp::verify() {
-  return Packed{*this,    getTokens(), getResult(),  getPlaces(),        getWeights(), "tokens",
+  return Packed{*this,    getTokens(), getResult(),  getRowOf(),         getWeights(), "tokens",
                 "result", "weights",   getWindows(), /*isPacking=*/true, getBlocks()}
       .verify();
 }
 
 LogicalResult UnpackRowsOp::verify() {
-  return Packed{*this,    getResult(), getRows(), getPlaces(), getWeights(),
+  return Packed{*this,    getResult(), getRows(), getRowOf(),  getWeights(),
                 "result", "rows",      "weights", getWindows()}
       .verify();
 }
 
 LogicalResult UnpackWeightGradOp::verify() {
-  return Packed{*this,    getTokens(), getRows(), getPlaces(), getResult(),
+  return Packed{*this,    getTokens(), getRows(), getRowOf(),  getResult(),
                 "tokens", "rows",      "result",  getWindows()}
       .verify();
 }

@@ -84,70 +84,70 @@ def Graph_RouteGradOp : Graph_RouteOp<"route_grad"> {
 def Graph_PlaceRowsOp : Graph_RouteOp<"place_rows"> {
   let summary = "Orders choices by expert";
   let description = [{
-    `places[b, t, k]` is the row of the choice (b, t, k) if all choices of this rank's samples are ordered by their
+    `rowOf[b, t, k]` is the row of the choice (b, t, k) if all choices of this rank's samples are ordered by their
     expert, and by (b, t, k) among those of one expert. `counts[b, e]` are the choices of expert e in sample b. So rows
     of an expert follow each other, from the sum of the counts of the experts before it. A rank orders the choices of
-    its own samples: `places` are a matter of the rank, and only the ops of this family read them.
+    its own samples: `rowOf` are a matter of the rank, and only the ops of this family read them.
 
     If the experts are on several `ranks`, each with as many neighbours, rows lie in blocks [ranks, batch, sequence *
-    top], one for each rank and sample: `places[b, t, k]` is the row of the choice in all blocks, of which (r, b) has
+    top], one for each rank and sample: `rowOf[b, t, k]` is the row of the choice in all blocks, of which (r, b) has
     the choices of sample b for the experts of rank r at its begin, by expert and by (t, k).
 
     On the mesh the batch splits.
 
     Constraints:
     - (C1) `experts` is i32 [batch, sequence, top], with all but the batch static.
-    - (C2) `places` has the type of `experts`.
+    - (C2) `rowOf` has the type of `experts`.
     - (C3) `counts` is i32 [batch, number of experts], the second dim static.
     - (C4) `ranks` divides the number of experts.
 
     Example:
     ```mlir
-    %places, %counts = graph.place_rows %experts : (tensor<?x128x2xi32>) -> (tensor<?x128x2xi32>, tensor<?x8xi32>)
+    %rowOf, %counts = graph.place_rows %experts : (tensor<?x128x2xi32>) -> (tensor<?x128x2xi32>, tensor<?x8xi32>)
     %p, %c = graph.place_rows %experts ranks 2 : (tensor<?x128x2xi32>) -> (tensor<?x128x2xi32>, tensor<?x8xi32>)
     ```
   }];
   let arguments = (ins Graph_IntTensor:$experts, DefaultValuedAttr<I64Attr, "1">:$ranks);
-  let results = (outs Graph_IntTensor:$places, Graph_IntTensor:$counts);
+  let results = (outs Graph_IntTensor:$rowOf, Graph_IntTensor:$counts);
   let assemblyFormat = "$experts (`ranks` $ranks^)? attr-dict `:` functional-type(operands, results)";
 }
 
 def Graph_PackRowsOp : Graph_RouteOp<"pack_rows", [Graph_Gradient]> {
   let summary = "Copies each token to the rows of its choices";
   let description = [{
-    Row places[b, t, k] of the rank is tokens[b, t, :] (times weights[b, t, k] if present), for every choice. There are
+    Row rowOf[b, t, k] of the rank is tokens[b, t, :] (times weights[b, t, k] if present), for every choice. There are
     as many rows as choices, and up to experts - 1 more for each sample where experts do not divide its choices; those
     are the last, and zero. The shape has the mean of rows for each expert and sample: [experts, batch, ceil(sequence *
     top / experts), columns], while an expert's rows are as many as it was chosen for. Nothing is dropped.
 
-    With `blocks`, for `places` in blocks, the result is [ranks, batch, sequence * top, columns]; rows that no choice
+    With `blocks`, for `rowOf` in blocks, the result is [ranks, batch, sequence * top, columns]; rows that no choice
     has are not written, and nothing may read them (`graph.sort_rows`).
 
     On the mesh batch and columns split. Experts do not yet: `windows` are refused. The gradient is `graph.unpack_rows`.
 
     Constraints:
-    - (C1) `tokens` is [batch, sequence, columns], (C2) `places` is i32 [batch, sequence, top].
-    - (C3) `weights` has the shape of `places`.
+    - (C1) `tokens` is [batch, sequence, columns], (C2) `rowOf` is i32 [batch, sequence, top].
+    - (C3) `weights` has the shape of `rowOf`.
     - (C4) the result is [experts, batch, ceil(sequence * top / experts), columns] in the element type of `tokens`, or
       [ranks, batch, sequence * top, columns] with `blocks`.
     - (C5) there are no `windows`.
 
     Example:
     ```mlir
-    %rows = graph.pack_rows %x at %places : (tensor<?x128x16xf32>, tensor<?x128x2xi32>) -> tensor<8x?x32x16xf32>
+    %rows = graph.pack_rows %x at %rowOf : (tensor<?x128x16xf32>, tensor<?x128x2xi32>) -> tensor<8x?x32x16xf32>
     ```
   }];
-  let arguments = (ins Graph_FloatTensor:$tokens, Graph_IntTensor:$places, Optional<Graph_FloatTensor>:$weights,
+  let arguments = (ins Graph_FloatTensor:$tokens, Graph_IntTensor:$rowOf, Optional<Graph_FloatTensor>:$weights,
       OptionalAttr<ArrayAttr>:$windows, UnitAttr:$blocks);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = [{$tokens `at` $places (`weighted` $weights^)? (`blocks` $blocks^)? attr-dict `:`
+  let assemblyFormat = [{$tokens `at` $rowOf (`weighted` $weights^)? (`blocks` $blocks^)? attr-dict `:`
     functional-type(operands, results)}];
 }
 
 def Graph_UnpackRowsOp : Graph_RouteOp<"unpack_rows", [Graph_Gradient]> {
   let summary = "Adds up the rows of each token's choices";
   let description = [{
-    y[b, t, :] = sum over k of row places[b, t, k] (times weights[b, t, k] if present), in f32 and in the order of k:
+    y[b, t, :] = sum over k of row rowOf[b, t, k] (times weights[b, t, k] if present), in f32 and in the order of k:
     the transpose of `graph.pack_rows`, with its shapes. On the mesh batch, sequence and columns split. Partial sums of
     rows give partial sums of tokens.
 
@@ -156,35 +156,35 @@ def Graph_UnpackRowsOp : Graph_RouteOp<"unpack_rows", [Graph_Gradient]> {
 
     Example:
     ```mlir
-    %y = graph.unpack_rows %rows at %places weighted %weights
+    %y = graph.unpack_rows %rows at %rowOf weighted %weights
       : (tensor<8x?x32x16xf32>, tensor<?x128x2xi32>, tensor<?x128x2xf32>) -> tensor<?x128x16xf32>
     ```
   }];
-  let arguments = (ins Graph_FloatTensor:$rows, Graph_IntTensor:$places, Optional<Graph_FloatTensor>:$weights,
+  let arguments = (ins Graph_FloatTensor:$rows, Graph_IntTensor:$rowOf, Optional<Graph_FloatTensor>:$weights,
       OptionalAttr<ArrayAttr>:$windows, UnitAttr:$blocks);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = [{$rows `at` $places (`weighted` $weights^)? (`blocks` $blocks^)? attr-dict `:`
+  let assemblyFormat = [{$rows `at` $rowOf (`weighted` $weights^)? (`blocks` $blocks^)? attr-dict `:`
     functional-type(operands, results)}];
 }
 
 def Graph_UnpackWeightGradOp : Graph_RouteOp<"unpack_weight_grad"> {
   let summary = "Gradient of pack_rows and unpack_rows with respect to the weights";
   let description = [{
-    dweights[b, t, k] = sum over columns of row places[b, t, k] times tokens[b, t, :]. Batch and sequence split over the
+    dweights[b, t, k] = sum over columns of row rowOf[b, t, k] times tokens[b, t, :]. Batch and sequence split over the
     mesh; split columns, and partial sums of rows, leave a partial sum.
 
     Constraints: those of `graph.unpack_rows`, with the result for `weights`.
 
     Example:
     ```mlir
-    %dw = graph.unpack_weight_grad %rows at %places, %dy
+    %dw = graph.unpack_weight_grad %rows at %rowOf, %dy
       : (tensor<8x?x32x16xf32>, tensor<?x128x2xi32>, tensor<?x128x16xf32>) -> tensor<?x128x2xf32>
     ```
   }];
-  let arguments = (ins Graph_FloatTensor:$rows, Graph_IntTensor:$places, Graph_FloatTensor:$tokens,
+  let arguments = (ins Graph_FloatTensor:$rows, Graph_IntTensor:$rowOf, Graph_FloatTensor:$tokens,
       OptionalAttr<ArrayAttr>:$windows);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = [{$rows `at` $places `,` $tokens attr-dict `:` functional-type(operands, results)}];
+  let assemblyFormat = [{$rows `at` $rowOf `,` $tokens attr-dict `:` functional-type(operands, results)}];
 }
 
 def Graph_GroupedLinearOp : Graph_RouteOp<"grouped_linear", [Graph_Gradient]> {

@@ -50,14 +50,14 @@ namespace {
 // The loops of packing, unpacking and the gradient of the weights: expert, sample, token, choice,
 // row, column. Tokens and rows are related by index and not by a shared loop.
 struct PackedLoops {
-  PackedLoops(RuleBuilder &builder, Value tokensValue, Value rowsValue, Value placesValue,
+  PackedLoops(RuleBuilder &builder, Value tokensValue, Value rowsValue, Value indicesValue,
               bool toRows, LoopKind columnKind) {
     RankedTensorType rowsType = tensorType(rowsValue);
     DimLoops e = builder.loop(rowsType.getDimSize(0), toRows ? LoopKind::Parallel : LoopKind::Sum);
     DimLoops b = builder.loop(rowsType.getDimSize(1));
     DimLoops t = builder.loop(tensorType(tokensValue).getDimSize(1),
                               toRows ? LoopKind::Whole : LoopKind::Parallel);
-    DimLoops k = builder.loop(tensorType(placesValue).getDimSize(2), LoopKind::Whole);
+    DimLoops k = builder.loop(tensorType(indicesValue).getDimSize(2), LoopKind::Whole);
     DimLoops row = builder.loop(rowsType.getDimSize(2), LoopKind::Whole);
     DimLoops h = builder.loop(rowsType.getDimSize(3), columnKind);
     tokens = {b, t, h};
@@ -73,12 +73,12 @@ struct PackedLoops {
 };
 
 // Finishes a rule whose work is moving rows.
-OpRule finishPacked(RuleBuilder &builder, const PackedLoops &loops, bool exchanges) {
+OpRule finishPacked(RuleBuilder &builder, const PackedLoops &loops, bool dispatches) {
   OpRule rule = builder.flops(0).zeroPreserving().take();
   rule.indexedLoops = {loops.expert};
   rule.expertLoops = {loops.expert};
-  if (exchanges) {
-    rule.kind = OpKind::Exchange;
+  if (dispatches) {
+    rule.kind = OpKind::Dispatch;
     rule.capacityLoops = {loops.capacity};
   }
   return rule;
@@ -88,24 +88,24 @@ OpRule finishPacked(RuleBuilder &builder, const PackedLoops &loops, bool exchang
 
 OpRule PackRowsOp::getRule() {
   RuleBuilder builder;
-  PackedLoops loops(builder, getTokens(), getResult(), getPlaces(), /*toRows=*/true,
+  PackedLoops loops(builder, getTokens(), getResult(), getRowOf(), /*toRows=*/true,
                     LoopKind::Parallel);
   builder.operand(loops.tokens).operand(loops.choices);
   if (getWeights())
     builder.operand(loops.choices);
   builder.result(loops.rows);
-  return finishPacked(builder, loops, /*exchanges=*/true);
+  return finishPacked(builder, loops, /*dispatches=*/true);
 }
 
 OpRule UnpackRowsOp::getRule() {
   RuleBuilder builder;
-  PackedLoops loops(builder, getResult(), getRows(), getPlaces(), /*toRows=*/false,
+  PackedLoops loops(builder, getResult(), getRows(), getRowOf(), /*toRows=*/false,
                     LoopKind::Parallel);
   builder.operand(loops.rows).operand(loops.choices);
   if (getWeights())
     builder.operand(loops.choices);
   builder.result(loops.tokens).fed(loops.tokenLoops);
-  OpRule rule = finishPacked(builder, loops, /*exchanges=*/true);
+  OpRule rule = finishPacked(builder, loops, /*dispatches=*/true);
   rule.jointlyLinear = true; // in the rows
   rule.completeOperands = {1};
   if (getWeights())
@@ -115,9 +115,9 @@ OpRule UnpackRowsOp::getRule() {
 
 OpRule UnpackWeightGradOp::getRule() {
   RuleBuilder builder;
-  PackedLoops loops(builder, getTokens(), getRows(), getPlaces(), /*toRows=*/false, LoopKind::Sum);
+  PackedLoops loops(builder, getTokens(), getRows(), getRowOf(), /*toRows=*/false, LoopKind::Sum);
   builder.operand(loops.rows).operand(loops.choices).operand(loops.tokens).result(loops.choices);
-  OpRule rule = finishPacked(builder, loops, /*exchanges=*/false);
+  OpRule rule = finishPacked(builder, loops, /*dispatches=*/false);
   rule.jointlyLinear = true; // in the rows
   rule.completeOperands = {1, 2};
   return rule;
@@ -174,10 +174,10 @@ LogicalResult PackRowsOp::buildGradient(OpBuilder &builder, ValueRange resultGra
     return failure();
   if (needed[0])
     grads[0] = UnpackRowsOp::create(builder, getLoc(), getTokens().getType(), resultGrads[0],
-                                    getPlaces(), getWeights(), ArrayAttr(), getBlocksAttr());
+                                    getRowOf(), getWeights(), ArrayAttr(), getBlocksAttr());
   if (getWeights() && needed[2])
     grads[2] = UnpackWeightGradOp::create(builder, getLoc(), getWeights().getType(), resultGrads[0],
-                                          getPlaces(), getTokens(), ArrayAttr());
+                                          getRowOf(), getTokens(), ArrayAttr());
   return success();
 }
 
@@ -189,10 +189,10 @@ LogicalResult UnpackRowsOp::buildGradient(OpBuilder &builder, ValueRange resultG
     return failure();
   if (needed[0])
     grads[0] = PackRowsOp::create(builder, getLoc(), getRows().getType(), resultGrads[0],
-                                  getPlaces(), getWeights(), ArrayAttr(), getBlocksAttr());
+                                  getRowOf(), getWeights(), ArrayAttr(), getBlocksAttr());
   if (getWeights() && needed[2])
     grads[2] = UnpackWeightGradOp::create(builder, getLoc(), getWeights().getType(), getRows(),
-                                          getPlaces(), resultGrads[0], ArrayAttr());
+                                          getRowOf(), resultGrads[0], ArrayAttr());
   return success();
 }
 

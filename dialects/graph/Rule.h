@@ -31,7 +31,7 @@ enum class OpKind {
   Product,       // a matrix product of operands 0 and 1
   Attention,     // matrix products of queries with keys, and of their softmax with values
   Normalisation, // normalises the rows of operand 0
-  Exchange,      // sends tokens to the rows of experts, or back
+  Dispatch,      // sends tokens to the rows of experts, or back
   Loss,          // reads the logits, operand 0
 };
 

@@ -76,8 +76,8 @@ namespace {
 class Channels {
 public:
   // `isExchanged`: ranks of data parallelism share the batch that sums are over.
-  Channels(OpBuilder &builder, Location loc, Value x, bool isExchanged)
-      : builder(builder), loc(loc), whole(tensorType(x)), isExchanged(isExchanged) {
+  Channels(OpBuilder &builder, Location loc, Value x, bool isReduced)
+      : builder(builder), loc(loc), whole(tensorType(x)), isReduced(isReduced) {
     for (int64_t dim = 0; dim < whole.getRank(); ++dim)
       if (dim != 1) {
         dims.push_back(dim);
@@ -119,7 +119,7 @@ public:
     if (whole.getRank() > 2)
       x = reduce(x, 2, ArrayRef<int64_t>(dims).drop_front(), 1);
     Value sum = reduce(x, 1, dims.front(), scale);
-    if (isExchanged)
+    if (isReduced)
       sum.getDefiningOp()->setAttr(kStatisticAttr, builder.getUnitAttr());
     return FinishOp::create(builder, loc, sum.getType(), sum);
   }
@@ -153,7 +153,7 @@ private:
   OpBuilder &builder;
   Location loc;
   RankedTensorType whole;
-  bool isExchanged;
+  bool isReduced;
   SmallVector<int64_t> dims; // all but the channels
   double count = 1;
 };

@@ -33,9 +33,9 @@ enum class Sums { Queries, Keys, KeysA, KeysB };
 
 // The position of one block: rows [first, first + rows) of a head, or of a kv head and its group.
 // Blocks of a head are consecutive, starting from its first rows or from its last.
-struct Place {
+struct RowBlock {
   int first, head, batchIndex;
-  DTC_DEVICE Place(int count, int heads, int rows, bool lastFirst) {
+  DTC_DEVICE RowBlock(int count, int heads, int rows, bool lastFirst) {
     int blocks = (count + rows - 1) / rows, unit = static_cast<int>(blockIndex());
     first = (lastFirst ? blocks - 1 - unit % blocks : unit % blocks) * rows;
     head = unit / blocks % heads;
@@ -55,7 +55,8 @@ struct HeadView {
 
 // Computes rowsum(dout * out), less dlse, of this lane's rows g and g + 8, and writes it to delta.
 template <typename T>
-DTC_DEVICE void rowDeltas(const AttentionParams &p, const Place &at, int row, float (&deltas)[2]) {
+DTC_DEVICE void rowDeltas(const AttentionParams &p, const RowBlock &at, int row,
+                          float (&deltas)[2]) {
   int lane = static_cast<int>(threadIndex() % kWarp), g = lane / 4, t = lane % 4 * 8;
   HeadView out(p.out, p.outStrides, at.batchIndex, at.head);
   HeadView dout(p.dout, p.doutStrides, at.batchIndex, at.head);
@@ -76,11 +77,11 @@ DTC_DEVICE void rowDeltas(const AttentionParams &p, const Place &at, int row, fl
         }
       }
     deltas[half] = sumOver<4>(sum);
-    int64_t place = statisticsRow(p, at.batchIndex, at.head) + query;
+    int64_t position = statisticsRow(p, at.batchIndex, at.head) + query;
     if (p.dlse && query < p.queries)
-      deltas[half] -= p.dlse[place];
+      deltas[half] -= p.dlse[position];
     if (lane % 4 == 0 && query < p.queries)
-      p.delta[place] = deltas[half];
+      p.delta[position] = deltas[half];
   }
 }
 
@@ -107,7 +108,7 @@ template <typename T, int D, Sums kSums, bool kDropout> struct Gradient {
   using Scores = float[kRowTiles][kTiles][4];
 
   const AttentionParams &p;
-  Place at;
+  RowBlock at;
   int group, begin, end; // heads that share the rows; columns of each head
   int firstHead;         // first head of the columns
   Rows rowsA, rowsB;

@@ -21,11 +21,11 @@ namespace dtc::cuda {
 namespace {
 
 // The position of one block: rows [first, first + rows) of a head.
-template <int rows> struct Place {
+template <int rows> struct RowBlock {
   int first, head, batchIndex;
-  DTC_DEVICE Place(int first, int head, int batchIndex)
+  DTC_DEVICE RowBlock(int first, int head, int batchIndex)
       : first(first), head(head), batchIndex(batchIndex) {}
-  DTC_DEVICE Place(int count, int heads) {
+  DTC_DEVICE RowBlock(int count, int heads) {
     int blocks = (count + rows - 1) / rows, unit = static_cast<int>(blockIndex());
     first = (blocks - 1 - unit % blocks) * rows;
     head = unit / blocks % heads;
@@ -61,7 +61,7 @@ template <typename T, int D, bool kDropout> struct Forward {
   using Weights = GeneralTile<kBlockRows, kGeneralColumns>;
 
   const AttentionParams &p;
-  Place<kBlockRows> at;
+  RowBlock<kBlockRows> at;
   float largest[kRows], sum[kRows]; // values of rows y + 16 i; for the sum this thread's part
   GeneralSums<kRows, D> sums;
 
@@ -161,7 +161,7 @@ template <typename T, int D, bool kKeyRows, bool kDropout> struct Gradient {
   using Weights = GeneralTile<kBlockRows, kGeneralColumns>;
 
   const AttentionParams &p;
-  Place<kBlockRows> at;
+  RowBlock<kBlockRows> at;
   Rows rowsA, rowsB;
   Columns columnsA, columnsB;
   Weights weights, gradients;
@@ -169,10 +169,10 @@ template <typename T, int D, bool kKeyRows, bool kDropout> struct Gradient {
   GeneralSums<kRows, D> sumsA, sumsB;
 
   DTC_DEVICE explicit Gradient(const AttentionParams &p)
-      : Gradient(p,
-                 Place<kBlockRows>(kKeyRows ? p.keys : p.queries, kKeyRows ? p.kvHeads : p.heads)) {
-  }
-  DTC_DEVICE Gradient(const AttentionParams &p, Place<kBlockRows> place) : p(p), at(place) {
+      : Gradient(p, RowBlock<kBlockRows>(kKeyRows ? p.keys : p.queries,
+                                         kKeyRows ? p.kvHeads : p.heads)) {}
+  DTC_DEVICE Gradient(const AttentionParams &p, RowBlock<kBlockRows> rowBlock)
+      : p(p), at(rowBlock) {
     rowsA.data = reinterpret_cast<float *>(dtcDynamicShared);
     rowsB.data = rowsA.data + Rows::kBytes / 4;
     columnsA.data = rowsB.data + Rows::kBytes / 4;
@@ -342,23 +342,24 @@ template <typename T, int D, bool kDropout> struct BiasGradient {
     sample = unit / columns / rows / p.biasSizes[1];
   }
 
-  // Adds the terms of queries [place.first, place.first + kBlockRows) of one head of one sample.
-  DTC_DEVICE void addRows(const Place<kBlockRows> &place) {
-    Queries of(p, place);
-    SampleMask mask(p, place.batchIndex);
-    int begin = mask.blockBegin(p, place.first);
+  // Adds the terms of queries [rowBlock.first, rowBlock.first + kBlockRows) of one head of one
+  // sample.
+  DTC_DEVICE void addRows(const RowBlock<kBlockRows> &rowBlock) {
+    Queries of(p, rowBlock);
+    SampleMask mask(p, rowBlock.batchIndex);
+    int begin = mask.blockBegin(p, rowBlock.first);
     int first = sharesKeys ? begin / kGeneralColumns * kGeneralColumns : column;
-    int seen = mask.blockEnd(p, least(p.queries, place.first + kBlockRows) - 1);
+    int seen = mask.blockEnd(p, least(p.queries, rowBlock.first + kBlockRows) - 1);
     int end = sharesKeys ? seen : least(seen, column + kGeneralColumns);
     if (first >= end || first + kGeneralColumns <= begin)
       return;
-    int kvHead = place.head / (p.heads / p.kvHeads);
-    HeadView<const T> q = of.viewA(false, place.head), dout = of.viewB(false, place.head),
+    int kvHead = rowBlock.head / (p.heads / p.kvHeads);
+    HeadView<const T> q = of.viewA(false, rowBlock.head), dout = of.viewB(false, rowBlock.head),
                       k = of.viewA(true, kvHead), v = of.viewB(true, kvHead);
-    Dropout<kDropout> dropout(p, place.batchIndex, place.head);
+    Dropout<kDropout> dropout(p, rowBlock.batchIndex, rowBlock.head);
     blockBarrier(); // the rows before have been used
-    of.rowsA.fill(q.row(place.first), q.stride, p.queries - place.first, p.headDim);
-    of.rowsB.fill(dout.row(place.first), dout.stride, p.queries - place.first, valueDim(p));
+    of.rowsA.fill(q.row(rowBlock.first), q.stride, p.queries - rowBlock.first, p.headDim);
+    of.rowsB.fill(dout.row(rowBlock.first), dout.stride, p.queries - rowBlock.first, valueDim(p));
     of.readDeltas();
     for (int key = first; key < end; key += kGeneralColumns) {
       blockBarrier(); // the keys before have been used
@@ -368,7 +369,7 @@ template <typename T, int D, bool kDropout> struct BiasGradient {
       float scores[kRows][kColumns], products[kRows][kColumns];
       multiplyRows(scores, of.rowsA, of.columnsA);
       multiplyRows(products, of.rowsB, of.columnsB);
-      of.weigh(dropout, place.head, key, scores, products, /*ofCapped=*/true);
+      of.weigh(dropout, rowBlock.head, key, scores, products, /*ofCapped=*/true);
 #pragma unroll
       for (int i = 0; i < kRows; ++i)
 #pragma unroll
@@ -379,7 +380,7 @@ template <typename T, int D, bool kDropout> struct BiasGradient {
 
   // Writes the sums, added over the queries and keys that share their bias.
   DTC_DEVICE void write() {
-    Queries of(p, Place<kBlockRows>(0, 0, 0));
+    Queries of(p, RowBlock<kBlockRows>(0, 0, 0));
     blockBarrier(); // the tiles have been used
     store(of.weights, sums);
     blockBarrier();
@@ -403,7 +404,7 @@ template <typename T, int D, bool kDropout> struct BiasGradient {
     for (int b = perSample ? sample : 0; b < lastSample; ++b)
       for (int h = perHead ? head : 0; h < lastHead; ++h)
         for (int first = row; first < lastRow; first += kBlockRows)
-          addRows(Place<kBlockRows>(first, h, b));
+          addRows(RowBlock<kBlockRows>(first, h, b));
     write();
   }
 };

@@ -29,9 +29,9 @@ template <typename Index> DTC_DEVICE Offsets locate(const CopyDim *dims, int cou
   for (int i = count - 1; i >= 0; --i) {
     auto size = static_cast<Index>(dims[i].size);
     Index rest = i > 0 ? index / size : 0;
-    auto place = static_cast<int64_t>(index - rest * size);
-    at.src += place * dims[i].src;
-    at.dst += place * dims[i].dst;
+    auto position = static_cast<int64_t>(index - rest * size);
+    at.src += position * dims[i].src;
+    at.dst += position * dims[i].dst;
     index = rest;
   }
   return at;

@@ -8,7 +8,7 @@
 #include "passes/codegen/CpuKernelBuilder.h"
 #include "passes/codegen/GpuKernels.h"
 #include "passes/codegen/KernelFunction.h"
-#include "passes/codegen/KernelPlace.h"
+#include "passes/codegen/KernelSide.h"
 #include "passes/codegen/MergedKernels.h"
 #include "passes/codegen/Processor.h"
 
@@ -257,12 +257,12 @@ static LogicalResult convertForGpu(FuncOp kernel, ModuleOp target, const MergedK
 }
 
 LogicalResult dtc::convertKernels(ModuleOp source, ModuleOp target, Processor processor,
-                                  KernelPlace place) {
+                                  KernelSide side) {
   std::optional<MergedKernels> merged;
   if (processor == Processor::Gpu)
     merged.emplace(source);
   for (FuncOp kernel : source.getOps<FuncOp>())
-    if (kernel.getKernel() && isAt(kernel, place) &&
+    if (kernel.getKernel() && isAt(kernel, side) &&
         failed(merged ? convertForGpu(kernel, target, *merged)
                       : KernelConverter(kernel, target, processor).run()))
       return failure();

@@ -2,21 +2,21 @@
 #pragma once
 
 #include "dialects/graph/Graph.h"
-#include "passes/codegen/KernelPlace.h"
+#include "passes/codegen/KernelSide.h"
 #include "passes/codegen/Processor.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
 namespace dtc {
 
-// Step 1. Adds to `target` a func.func for every kernel function of `source` that runs on `place`.
+// Step 1. Adds to `target` a func.func for every kernel function of `source` that runs on `side`.
 // Its arguments are a memref<Nxtype> per operand and per result, an index per piece of
 // kernel_scalars, and as indices the begin and the end of the units, or on a GPU their number
 // (`range`). A pointwise kernel holds one linalg.generic over all points; any other holds its loops
 // over the units, or on a GPU the work of one block.
 llvm::LogicalResult convertKernels(mlir::ModuleOp source, mlir::ModuleOp target,
                                    Processor processor = Processor::Cpu,
-                                   KernelPlace place = KernelPlace::Any);
+                                   KernelSide side = KernelSide::Any);
 
 // The division of the arguments of a func.func of step 1.
 struct KernelSignature {

@@ -23,19 +23,19 @@ Value compare(KernelBuilder &k, arith::CmpIPredicate predicate, Value a, Value b
 // before it, and behind those of the same expert in the samples before.
 struct PlaceBlocksKernel : KernelOpInterface::ExternalModel<PlaceBlocksKernel, PlaceBlocksOp> {
   static RowShape rowsOf(Operation *op) {
-    auto place = cast<PlaceBlocksOp>(op);
-    RowShape shape = RowShape::of(place.getResult());
-    shape.columns = std::max(shape.columns, typeOf(place.getCounts()).getNumElements());
+    auto placeOp = cast<PlaceBlocksOp>(op);
+    RowShape shape = RowShape::of(placeOp.getResult());
+    shape.columns = std::max(shape.columns, typeOf(placeOp.getCounts()).getNumElements());
     return shape;
   }
   int64_t getKernelRange(Operation *op) const { return rowsOf(op).range(); }
   KernelUnit getKernelUnit(Operation *op) const { return rowsOf(op).unit(/*combines=*/true); }
 
   void emitKernel(Operation *op, KernelBuilder &k) const {
-    auto place = cast<PlaceBlocksOp>(op);
-    ArrayRef<int64_t> shape = place.getType().getShape();
+    auto placeOp = cast<PlaceBlocksOp>(op);
+    ArrayRef<int64_t> shape = placeOp.getType().getShape();
     int64_t ranks = shape[0], samples = shape[1], rows = shape[2];
-    int64_t experts = typeOf(place.getCounts()).getDimSize(1), ofRank = experts / ranks;
+    int64_t experts = typeOf(placeOp.getCounts()).getDimSize(1), ofRank = experts / ranks;
     auto countOf = [&](Value sample, Value expert) {
       return k.loadIndex(k.operand(0), k.add(k.mul(sample, experts), expert));
     };
@@ -83,13 +83,13 @@ struct SortRowsKernel : KernelOpInterface::ExternalModel<SortRowsKernel, SortRow
   void emitKernel(Operation *op, KernelBuilder &k) const {
     auto sort = cast<SortRowsOp>(op);
     RowShape shape = rowsOf(op);
-    int64_t numPlaces = typeOf(sort.getPlaces()).getNumElements();
+    int64_t numIndices = typeOf(sort.getRowOf()).getNumElements();
     k.forEachRow(shape, {1, shape.columns}, [&](Value row) {
-      Value isOfBlocks = compare(k, arith::CmpIPredicate::slt, row, k.index(numPlaces));
+      Value isOfBlocks = compare(k, arith::CmpIPredicate::slt, row, k.index(numIndices));
       Value from = k.select(isOfBlocks, row, k.index(0));
-      Value place = k.loadIndex(k.operand(1), from);
-      Value isThere = compare(k, arith::CmpIPredicate::sge, place, k.index(0));
-      Value to = k.select(isThere, place, k.sub(k.index(-1), place));
+      Value rowIndex = k.loadIndex(k.operand(1), from);
+      Value isThere = compare(k, arith::CmpIPredicate::sge, rowIndex, k.index(0));
+      Value to = k.select(isThere, rowIndex, k.sub(k.index(-1), rowIndex));
       to = k.mul(k.select(isOfBlocks, to, row), shape.columns);
       Value copies = arith::AndIOp::create(k.builder, k.loc, isOfBlocks, isThere);
       from = k.mul(from, shape.columns);
@@ -111,9 +111,9 @@ struct UnsortRowsKernel : KernelOpInterface::ExternalModel<UnsortRowsKernel, Uns
   void emitKernel(Operation *op, KernelBuilder &k) const {
     RowShape shape = rowsOf(op);
     k.forEachRow(shape, {1, shape.columns}, [&](Value row) {
-      Value place = k.loadIndex(k.operand(1), row);
-      Value isThere = compare(k, arith::CmpIPredicate::sge, place, k.index(0));
-      Value from = k.mul(k.select(isThere, place, k.index(0)), shape.columns);
+      Value rowIndex = k.loadIndex(k.operand(1), row);
+      Value isThere = compare(k, arith::CmpIPredicate::sge, rowIndex, k.index(0));
+      Value from = k.mul(k.select(isThere, rowIndex, k.index(0)), shape.columns);
       Value to = k.mul(row, shape.columns);
       k.forEachVector(shape.columns, {}, [&](Value column, Lanes lanes, ValueRange) -> Values {
         Value x = k.load(k.operand(0), k.add(from, column), lanes);

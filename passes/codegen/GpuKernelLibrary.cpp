@@ -13,7 +13,7 @@
 #include "passes/codegen/GpuPointwise.h"
 #include "passes/codegen/KernelBuilder.h"
 #include "passes/codegen/KernelInterfaces.h"
-#include "passes/codegen/KernelPlace.h"
+#include "passes/codegen/KernelSide.h"
 #include "passes/codegen/LoopsToLlvm.h"
 #include "passes/codegen/MergedKernels.h"
 #include "passes/codegen/Processor.h"
@@ -40,7 +40,7 @@ static void loadDialects(MLIRContext *context) {
 }
 
 static LogicalResult lower(ModuleOp source, ModuleOp target) {
-  if (failed(convertKernels(source, target, Processor::Gpu, KernelPlace::Device)) ||
+  if (failed(convertKernels(source, target, Processor::Gpu, KernelSide::Device)) ||
       failed(emitGpuPointwise(target)))
     return failure();
   inlineRandomWords(target);

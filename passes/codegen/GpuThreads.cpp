@@ -67,12 +67,12 @@ Value GpuThreads::block() {
   return arith::AddIOp::create(builder, loc, arith::MulIOp::create(builder, loc, row, sizeX), x);
 }
 
-Value GpuThreads::exchange(Value value, int64_t distance) {
+Value GpuThreads::shuffle(Value value, int64_t distance) {
   if (auto vector = dyn_cast<VectorType>(value.getType())) {
     Value result = value;
     for (int64_t i = 0; i < vector.getNumElements(); ++i) {
       Value element = vector::ExtractOp::create(builder, loc, value, i);
-      result = vector::InsertOp::create(builder, loc, exchange(element, distance), result, i);
+      result = vector::InsertOp::create(builder, loc, shuffle(element, distance), result, i);
     }
     return result;
   }
@@ -88,7 +88,7 @@ Value GpuThreads::exchange(Value value, int64_t distance) {
 // including `end`.
 Value GpuThreads::butterfly(Value value, int64_t first, int64_t end, Combine combine) {
   for (int64_t distance = first; distance < end; distance *= 2)
-    value = combine(value, exchange(value, distance));
+    value = combine(value, shuffle(value, distance));
   return value;
 }
 

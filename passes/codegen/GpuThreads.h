@@ -61,7 +61,7 @@ private:
   Value remainder(Value a, int64_t b);
   Value special(llvm::function_ref<Value(mlir::Type)> read);
   // Returns the value of the thread whose number differs in one bit.
-  Value exchange(Value value, int64_t distance);
+  Value shuffle(Value value, int64_t distance);
   Value butterfly(Value value, int64_t first, int64_t end, Combine combine);
   // Allocates shared memory for the present place in the code alone.
   Value createShared(int64_t elements, mlir::Type element);

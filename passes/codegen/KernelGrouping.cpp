@@ -164,7 +164,7 @@ private:
   // True if all results that other groups read are partial sums over the same axes, or all are
   // whole. A reader of a kernel's results knows only what the kernel reads and which results are
   // partial, not which depends on which.
-  bool finishAlike(unsigned a, unsigned b) const {
+  bool finishEqually(unsigned a, unsigned b) const {
     std::optional<int64_t> all;
     for (unsigned group : {a, b})
       for (unsigned member : graph.members(group))
@@ -194,7 +194,7 @@ private:
     if (numOps > (isScalar ? limits.maxScalarOps : limits.maxOps) ||
         (!isScalar && countStreams(a, b) > limits.maxStreams))
       return false;
-    return (unfinished.empty() || finishAlike(a, b)) && graph.merge(a, b);
+    return (unfinished.empty() || finishEqually(a, b)) && graph.merge(a, b);
   }
 
   // Joins pointwise ops to the makers of their operands. Saves a write and a read of the value

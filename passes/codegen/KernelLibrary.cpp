@@ -4,7 +4,7 @@
 #include "dialects/graph/HostMemory.h"
 #include "passes/codegen/ConvertKernels.h"
 #include "passes/codegen/KernelInterfaces.h"
-#include "passes/codegen/KernelPlace.h"
+#include "passes/codegen/KernelSide.h"
 #include "passes/codegen/LoopsToLlvm.h"
 #include "passes/codegen/RandomWords.h"
 #include "passes/codegen/VectorizeKernels.h"
@@ -34,8 +34,8 @@ void loadDialects(MLIRContext *context) {
     context->getOrLoadDialect(name);
 }
 
-LogicalResult lowerToLlvmDialect(ModuleOp source, ModuleOp target, KernelPlace place) {
-  if (failed(convertKernels(source, target, Processor::Cpu, place)) ||
+LogicalResult lowerToLlvmDialect(ModuleOp source, ModuleOp target, KernelSide side) {
+  if (failed(convertKernels(source, target, Processor::Cpu, side)) ||
       failed(vectorizeKernels(target)))
     return failure();
   shareRandomWords(target);
@@ -64,16 +64,16 @@ llvm::Expected<llvm::SmallVector<char, 0>> compile(ModuleOp kernels, const Kerne
 } // namespace
 
 FailureOr<KernelLibrary> dtc::lowerKernels(ModuleOp module, const KernelTarget &target,
-                                           KernelPlace place) {
+                                           KernelSide side) {
   loadDialects(module.getContext());
   KernelLibrary library;
   for (graph::FuncOp function : module.getOps<graph::FuncOp>())
-    if (function.getKernel() && isAt(function, place))
+    if (function.getKernel() && isAt(function, side))
       library.symbols.push_back(function.getSymName().str());
   if (library.symbols.empty())
     return library;
   OwningOpRef<ModuleOp> kernels = ModuleOp::create(module.getLoc());
-  if (failed(lowerToLlvmDialect(module, *kernels, place)))
+  if (failed(lowerToLlvmDialect(module, *kernels, side)))
     return failure();
   auto object = compile(*kernels, target);
   if (!object)

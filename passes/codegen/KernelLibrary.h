@@ -2,7 +2,7 @@
 #pragma once
 
 #include "dialects/graph/Graph.h"
-#include "passes/codegen/KernelPlace.h"
+#include "passes/codegen/KernelSide.h"
 
 #include "passes/native/ObjectCode.h"
 
@@ -22,7 +22,7 @@ struct KernelLibrary {
   std::vector<std::string> symbols; // in the order of the module
 };
 
-// Compiles the kernel functions of `module` that run on `place`; leaves the module as it is. The
+// Compiles the kernel functions of `module` that run on `side`; leaves the module as it is. The
 // bytes depend on the kernels and the target only, not on the machine, the time or the paths. The
 // code imports nothing but functions of libm.
 //
@@ -30,6 +30,6 @@ struct KernelLibrary {
 // symbols {"kernel_0"}. Errors (as diagnostics): an unknown processor; an op that has no kernel;
 // code that would need other imports.
 mlir::FailureOr<KernelLibrary> lowerKernels(mlir::ModuleOp module, const KernelTarget &target = {},
-                                            KernelPlace place = KernelPlace::Any);
+                                            KernelSide side = KernelSide::Any);
 
 } // namespace dtc

@@ -4,7 +4,7 @@
 #include "passes/codegen/GpuPointwise.h"
 #include "passes/codegen/KernelBuilder.h"
 #include "passes/codegen/KernelInterfaces.h"
-#include "passes/codegen/KernelPlace.h"
+#include "passes/codegen/KernelSide.h"
 #include "passes/codegen/LoopsToLlvm.h"
 #include "passes/codegen/Passes.h"
 #include "passes/codegen/Processor.h"
@@ -36,8 +36,8 @@ struct LowerKernels : dtc::impl::LowerKernelsBase<LowerKernels> {
   LogicalResult lower(ModuleOp module) {
     Processor processor = target == "cpu" ? Processor::Cpu : Processor::Gpu;
     OwningOpRef<ModuleOp> kernels = ModuleOp::create(module.getLoc());
-    KernelPlace place = processor == Processor::Gpu ? KernelPlace::Device : KernelPlace::Any;
-    if (failed(convertKernels(module, *kernels, processor, place)))
+    KernelSide side = processor == Processor::Gpu ? KernelSide::Device : KernelSide::Any;
+    if (failed(convertKernels(module, *kernels, processor, side)))
       return failure();
     module.getBodyRegion().takeBody(kernels->getBodyRegion());
     if (to == "buffers")

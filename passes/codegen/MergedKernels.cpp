@@ -2,7 +2,7 @@
 #include "passes/codegen/MergedKernels.h"
 
 #include "passes/codegen/KernelFunction.h"
-#include "passes/codegen/KernelPlace.h"
+#include "passes/codegen/KernelSide.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -67,7 +67,7 @@ std::optional<std::string> kindOfLine(FuncOp kernel) {
 MergedKernels::MergedKernels(ModuleOp module) {
   llvm::StringMap<unsigned> known;
   for (FuncOp kernel : module.getOps<FuncOp>()) {
-    if (!kernel.getKernel() || !isAt(kernel, KernelPlace::Device))
+    if (!kernel.getKernel() || !isAt(kernel, KernelSide::Device))
       continue;
     std::optional<std::string> kind = kindOfLine(kernel);
     if (!kind)

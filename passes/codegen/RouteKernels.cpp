@@ -329,18 +329,18 @@ struct PlaceRowsKernel : KernelOpInterface::ExternalModel<PlaceRowsKernel, Place
     return cast<RankedTensorType>(op.getCounts().getType()).getDimSize(1);
   }
   static RowShape rowsOf(Operation *op) {
-    auto place = cast<PlaceRowsOp>(op);
-    return {expertsOf(place), elementsOf(place.getExperts())};
+    auto placeOp = cast<PlaceRowsOp>(op);
+    return {expertsOf(placeOp), elementsOf(placeOp.getExperts())};
   }
   int64_t getKernelRange(Operation *op) const { return rowsOf(op).range(); }
   KernelUnit getKernelUnit(Operation *op) const { return rowsOf(op).unit(/*combines=*/true); }
 
   void emitKernel(Operation *op, KernelBuilder &k) const {
-    auto place = cast<PlaceRowsOp>(op);
-    int64_t choices = elementsOf(place.getExperts()), experts = expertsOf(place);
-    int64_t samples = cast<RankedTensorType>(place.getExperts().getType()).getDimSize(0);
+    auto placeOp = cast<PlaceRowsOp>(op);
+    int64_t choices = elementsOf(placeOp.getExperts()), experts = expertsOf(placeOp);
+    int64_t samples = cast<RankedTensorType>(placeOp.getExperts().getType()).getDimSize(0);
     int64_t ofSample = choices / std::max<int64_t>(1, samples);
-    auto ranks = static_cast<int64_t>(place.getRanks());
+    auto ranks = static_cast<int64_t>(placeOp.getRanks());
     auto compare = [&](arith::CmpIPredicate predicate, Value a, Value b) -> Value {
       return arith::CmpIOp::create(k.builder, k.loc, predicate, a, b);
     };
@@ -395,13 +395,13 @@ struct PlaceRowsKernel : KernelOpInterface::ExternalModel<PlaceRowsKernel, Place
 
 // The row of a choice and the token that it is of.
 struct PackedRow {
-  Value place, token;
+  Value rowIndex, token;
 
   PackedRow(KernelBuilder &k, Value choice, int64_t top)
-      : place(k.loadIndex(k.operand(1), choice)), token(k.div(choice, top)) {}
+      : rowIndex(k.loadIndex(k.operand(1), choice)), token(k.div(choice, top)) {}
 };
 
-int64_t topOf(Value places) { return cast<RankedTensorType>(places.getType()).getDimSize(2); }
+int64_t topOf(Value rowOf) { return cast<RankedTensorType>(rowOf.getType()).getDimSize(2); }
 
 // Writes a row of the result for each choice, and zeros to the rows that no choice has; those of
 // blocks stay as they are.
@@ -410,7 +410,7 @@ struct PackRowsKernel : KernelOpInterface::ExternalModel<PackRowsKernel, PackRow
     auto pack = cast<PackRowsOp>(op);
     RowShape shape = RowShape::of(pack.getResult());
     if (pack.getBlocks())
-      shape.rows = elementsOf(pack.getPlaces());
+      shape.rows = elementsOf(pack.getRowOf());
     return shape;
   }
   int64_t getKernelRange(Operation *op) const { return rowsOf(op).range(); }
@@ -419,7 +419,7 @@ struct PackRowsKernel : KernelOpInterface::ExternalModel<PackRowsKernel, PackRow
   void emitKernel(Operation *op, KernelBuilder &k) const {
     auto pack = cast<PackRowsOp>(op);
     RowShape shape = rowsOf(op);
-    int64_t choices = elementsOf(pack.getPlaces());
+    int64_t choices = elementsOf(pack.getRowOf());
     bool hasRest = choices < shape.rows;
     k.forEachRow(shape, {1, shape.columns}, [&](Value row) {
       Value isChoice, choice = row;
@@ -428,9 +428,9 @@ struct PackRowsKernel : KernelOpInterface::ExternalModel<PackRowsKernel, PackRow
                                          k.index(choices));
         choice = k.select(isChoice, row, k.index(0));
       }
-      PackedRow packed(k, choice, topOf(pack.getPlaces()));
-      Value to =
-          k.mul(hasRest ? k.select(isChoice, packed.place, row) : packed.place, shape.columns);
+      PackedRow packed(k, choice, topOf(pack.getRowOf()));
+      Value to = k.mul(hasRest ? k.select(isChoice, packed.rowIndex, row) : packed.rowIndex,
+                       shape.columns);
       Value from = k.mul(packed.token, shape.columns);
       Value weight = pack.getWeights() ? k.loadScalar(k.operand(2), choice) : Value();
       k.forEachVector(shape.columns, {}, [&](Value column, Lanes lanes, ValueRange) -> Values {
@@ -454,7 +454,7 @@ struct UnpackRowsKernel : KernelOpInterface::ExternalModel<UnpackRowsKernel, Unp
   void emitKernel(Operation *op, KernelBuilder &k) const {
     auto unpack = cast<UnpackRowsOp>(op);
     RowShape shape = rowsOf(op);
-    int64_t top = topOf(unpack.getPlaces());
+    int64_t top = topOf(unpack.getRowOf());
     k.forEachRow(shape, {1, shape.columns}, [&](Value token) {
       Values from, weights;
       for (int64_t i = 0; i < top; ++i) {
@@ -481,7 +481,7 @@ struct UnpackWeightGradKernel
     : KernelOpInterface::ExternalModel<UnpackWeightGradKernel, UnpackWeightGradOp> {
   static RowShape rowsOf(Operation *op) {
     auto grad = cast<UnpackWeightGradOp>(op);
-    return {elementsOf(grad.getPlaces()), RowShape::of(grad.getTokens()).columns};
+    return {elementsOf(grad.getRowOf()), RowShape::of(grad.getTokens()).columns};
   }
   int64_t getKernelRange(Operation *op) const { return rowsOf(op).range(); }
   KernelUnit getKernelUnit(Operation *op) const { return rowsOf(op).unit(/*combines=*/true); }
@@ -490,8 +490,8 @@ struct UnpackWeightGradKernel
     auto grad = cast<UnpackWeightGradOp>(op);
     RowShape shape = rowsOf(op);
     k.forEachRow(shape, {1, shape.columns}, [&](Value choice) {
-      PackedRow packed(k, choice, topOf(grad.getPlaces()));
-      Value row = k.mul(packed.place, shape.columns), token = k.mul(packed.token, shape.columns);
+      PackedRow packed(k, choice, topOf(grad.getRowOf()));
+      Value row = k.mul(packed.rowIndex, shape.columns), token = k.mul(packed.token, shape.columns);
       int64_t width = k.laneCount(shape.columns);
       Values sums = k.forEachVector(
           shape.columns, k.splat(0, width),

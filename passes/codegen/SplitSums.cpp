@@ -134,9 +134,9 @@ private:
   // True if the only use of the sum is another scalar sum with the same labels.
   static bool isWithin(AddOp add) {
     return add.getResult().hasOneUse() && isScalar(add.getResult()) &&
-           isa<AddOp>(*add->user_begin()) && isAlike(add, *add->user_begin());
+           isa<AddOp>(*add->user_begin()) && isEquivalent(add, *add->user_begin());
   }
-  static bool isAlike(Operation *a, Operation *b) {
+  static bool isEquivalent(Operation *a, Operation *b) {
     return a->getDiscardableAttrDictionary() == b->getDiscardableAttrDictionary() &&
            a->getBlock() == b->getBlock();
   }
@@ -158,19 +158,19 @@ private:
     SmallVector<AddOp> within;
     collect(root.getLhs(), addends, within);
     collect(root.getRhs(), addends, within);
-    llvm::MapVector<Likeness, SmallVector<SumSquaresOp>> alike;
+    llvm::MapVector<Likeness, SmallVector<SumSquaresOp>> groups;
     for (Value addend : addends) {
       auto squares = addend.getDefiningOp<SumSquaresOp>();
       if (squares && canSplit(squares) && addend.hasOneUse() && squares->getBlock() == &block)
-        alike[{typeOf(squares.getX()).getElementType(), squares->getDiscardableAttrDictionary()}]
+        groups[{typeOf(squares.getX()).getElementType(), squares->getDiscardableAttrDictionary()}]
             .push_back(squares);
       else
         others.push_back(addend);
     }
-    if (llvm::all_of(alike, [](auto &entry) { return entry.second.size() < 2; }))
+    if (llvm::all_of(groups, [](auto &entry) { return entry.second.size() < 2; }))
       return;
     OpBuilder builder(root);
-    for (auto &entry : alike)
+    for (auto &entry : groups)
       others.push_back(addSquares(builder, entry.second));
     Value sum = others.front();
     for (Value other : ArrayRef(others).drop_front()) {
@@ -181,7 +181,7 @@ private:
     root.erase();
     for (AddOp add : within)
       add.erase();
-    for (auto &entry : alike)
+    for (auto &entry : groups)
       for (SumSquaresOp squares : entry.second)
         squares.erase();
   }

@@ -17,36 +17,36 @@ constexpr int64_t kRanksDim = 0, kSamplesDim = 1;
 // The rows of one layer of experts.
 class LayerExchange {
 public:
-  LayerExchange(graph::PlaceRowsOp place, int64_t ranks)
-      : place(place), ranks(ranks), experts(typeOf(place.getCounts()).getDimSize(1)),
-        builder(place->getContext()) {}
+  LayerExchange(graph::PlaceRowsOp placeRows, int64_t ranks)
+      : placeRows(placeRows), ranks(ranks), experts(typeOf(placeRows.getCounts()).getDimSize(1)),
+        builder(placeRows->getContext()) {}
 
   LogicalResult run() {
     if (experts % ranks != 0)
-      return place.emitOpError("has ")
+      return placeRows.emitOpError("has ")
              << experts << " experts, which ep = " << ranks << " does not divide";
-    builder.setInsertionPointAfter(place);
+    builder.setInsertionPointAfter(placeRows);
     SmallVector<OpOperand *> uses;
-    for (OpOperand &use : place.getCounts().getUses())
+    for (OpOperand &use : placeRows.getCounts().getUses())
       if (isa<graph::GroupedLinearOp>(use.getOwner()))
         uses.push_back(&use);
-    Location loc = place.getLoc();
+    Location loc = placeRows.getLoc();
     // A rank's experts have the counts of all samples of its group.
-    Value counts = graph::ExchangeOp::create(builder, loc, place.getCounts(), 0, 1);
+    Value counts = graph::ExchangeOp::create(builder, loc, placeRows.getCounts(), 0, 1);
     for (OpOperand *use : uses)
       use->set(counts);
-    RankedTensorType choices = typeOf(place.getPlaces());
+    RankedTensorType choices = typeOf(placeRows.getRowOf());
     rowsOfBlock = choices.getDimSize(1) * choices.getDimSize(2);
     order = graph::PlaceBlocksOp::create(
         builder, loc, choices.clone({ranks, choices.getDimSize(0), rowsOfBlock}), counts);
-    place.setRanks(ranks);
-    for (Operation *user : llvm::make_early_inc_range(place.getPlaces().getUsers()))
+    placeRows.setRanks(ranks);
+    for (Operation *user : llvm::make_early_inc_range(placeRows.getRowOf().getUsers()))
       if (auto pack = dyn_cast<graph::PackRowsOp>(user))
         send(pack);
     for (size_t next = 0; next < pending.size(); ++next)
       if (failed(widenUsers(pending[next])))
         return failure();
-    for (Operation *user : llvm::make_early_inc_range(place.getPlaces().getUsers()))
+    for (Operation *user : llvm::make_early_inc_range(placeRows.getRowOf().getUsers()))
       if (auto unpack = dyn_cast<graph::UnpackRowsOp>(user))
         sendBack(unpack);
     return success();
@@ -111,7 +111,7 @@ private:
     return success();
   }
 
-  graph::PlaceRowsOp place;
+  graph::PlaceRowsOp placeRows;
   int64_t ranks, experts, samples = 0, mean = 0, rowsOfBlock = 0;
   OpBuilder builder;
   Value order;                // graph.place_blocks
@@ -121,10 +121,10 @@ private:
 } // namespace
 
 LogicalResult exchangeRows(ModuleOp model, int64_t ranks) {
-  SmallVector<graph::PlaceRowsOp> places;
-  model.walk([&](graph::PlaceRowsOp place) { places.push_back(place); });
-  for (graph::PlaceRowsOp place : places)
-    if (failed(LayerExchange(place, ranks).run()))
+  SmallVector<graph::PlaceRowsOp> allPlaceRows;
+  model.walk([&](graph::PlaceRowsOp placeRows) { allPlaceRows.push_back(placeRows); });
+  for (graph::PlaceRowsOp placeRows : allPlaceRows)
+    if (failed(LayerExchange(placeRows, ranks).run()))
       return failure();
   return success();
 }

@@ -17,7 +17,7 @@ namespace {
 
 // True if both are made by the same ops from the same inputs. Visits each pair of values once:
 // there may be exponentially many paths between two values.
-bool areAlike(Value a, Value b) {
+bool areEquivalent(Value a, Value b) {
   llvm::SetVector<std::pair<Value, Value>> pairs;
   pairs.insert({a, b});
   for (size_t next = 0; next < pairs.size(); ++next) {
@@ -56,7 +56,7 @@ SmallVector<Operation *> makersOf(Value value) {
 FailureOr<Value> findStepWeights(graph::FuncOp loss) {
   Value weights;
   for (auto mean : loss.getBody().getOps<graph::WeightedMeanOp>()) {
-    if (weights && !areAlike(weights, mean.getWeights()))
+    if (weights && !areEquivalent(weights, mean.getWeights()))
       return mean.emitOpError(
           "has other weights than another weighted mean of the loss; means beside "
           "each other may have one kind of weights");

@@ -10,7 +10,7 @@ using namespace dtc;
 BufferAssignment::BufferAssignment(const AccessList &program)
     : program(program), accesses(program.buffers.size()) {
   for (unsigned buffer = 0; buffer < program.buffers.size(); ++buffer) {
-    places.push_back({buffer, 0});
+    locations.push_back({buffer, 0});
     carried.push_back(program.buffers[buffer].carried);
   }
   for (unsigned i = 0; i < program.instructions.size(); ++i) {
@@ -34,18 +34,18 @@ void BufferAssignment::run() {
       joinInPlace(i, write, read);
 }
 
-BufferAssignment::Place BufferAssignment::getPlace(unsigned buffer) const {
-  Place place{buffer, 0};
-  while (places[place.buffer].buffer != place.buffer) {
-    place.offset += places[place.buffer].offset;
-    place.buffer = places[place.buffer].buffer;
+BufferAssignment::Location BufferAssignment::getLocation(unsigned buffer) const {
+  Location location{buffer, 0};
+  while (locations[location.buffer].buffer != location.buffer) {
+    location.offset += locations[location.buffer].offset;
+    location.buffer = locations[location.buffer].buffer;
   }
-  return place;
+  return location;
 }
 
 AccessList::Use BufferAssignment::resolve(const AccessList::Use &use) const {
-  Place place = getPlace(use.buffer);
-  return {place.buffer, use.offset + place.offset, use.bytes};
+  Location location = getLocation(use.buffer);
+  return {location.buffer, use.offset + location.offset, use.bytes};
 }
 
 bool BufferAssignment::isRedundant(unsigned instruction) const {
@@ -57,7 +57,7 @@ bool BufferAssignment::isRedundant(unsigned instruction) const {
 }
 
 void BufferAssignment::join(unsigned from, unsigned into, int64_t offset) {
-  places[from] = {into, offset};
+  locations[from] = {into, offset};
   carried[into] = carried[into] || carried[from];
   std::vector<Access> moved = std::move(accesses[from]);
   accesses[from].clear();

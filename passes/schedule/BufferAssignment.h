@@ -35,7 +35,7 @@ struct AccessList {
   std::vector<Instruction> instructions;
 };
 
-// Finds for each buffer the place in which it can live. Steps:
+// Finds for each buffer the location in which it can live. Steps:
 // 1. Copies, last first: the source becomes a part of the destination, so that its producer writes
 // directly to the destination. Requirements: that part of the destination is unused while the
 // source is live (except as an in-place operand of the producer), and after the copy the source is
@@ -52,13 +52,13 @@ public:
   // Runs the steps above; must be called once, before the getters.
   void run();
 
-  // The place of a buffer: an offset in bytes in another buffer.
-  struct Place {
+  // The location of a buffer: an offset in bytes in another buffer.
+  struct Location {
     unsigned buffer; // the buffer itself unless it is now part of another
     int64_t offset;
   };
-  // Returns the place of a buffer.
-  Place getPlace(unsigned buffer) const;
+  // Returns the location of a buffer.
+  Location getLocation(unsigned buffer) const;
   // True if the instruction is a copy whose source and destination are the same.
   bool isRedundant(unsigned instruction) const;
 
@@ -75,7 +75,7 @@ private:
   bool mayShare(unsigned instruction, const Access &write, const Access &read) const;
   bool inPlaceAt(unsigned instruction, const std::vector<Access> &source,
                  const Access &destination) const;
-  // Where a use lies once its buffer's place is followed.
+  // Where a use lies once its buffer's location is followed.
   AccessList::Use resolve(const AccessList::Use &use) const;
   bool inOneMemory(unsigned a, unsigned b) const {
     return program.buffers[a].host == program.buffers[b].host;
@@ -83,9 +83,9 @@ private:
   void join(unsigned from, unsigned into, int64_t offset);
 
   const AccessList &program;
-  std::vector<Place> places;
+  std::vector<Location> locations;
   std::vector<bool> carried;
-  // per buffer that is its own place, ordered by instruction
+  // per buffer that is its own location, ordered by instruction
   std::vector<std::vector<Access>> accesses;
 };
 

@@ -46,9 +46,9 @@ private:
 
 // Moves an instruction behind another one. The other instructions of the block keep their numbers,
 // by which their order is looked up; `moveAfter` has all of them numbered anew.
-void moveBehind(Operation *op, Operation *place) {
+void moveBehind(Operation *op, Operation *position) {
   op->remove();
-  place->getBlock()->getOperations().insertAfter(place->getIterator(), op);
+  position->getBlock()->getOperations().insertAfter(position->getIterator(), op);
 }
 
 // Returns the last instruction before `end`, outside of `group`, that a member of the group depends
@@ -139,7 +139,7 @@ exec::CollectiveOp lastOfExecution(exec::CollectiveOp collective) {
 // Moves the widening of sums that were reduced in fewer bits, and the copies that add them up,
 // behind the last reduction of the execution.
 void delayWidening(exec::CollectiveOp collective) {
-  Operation *place = lastOfExecution(collective);
+  Operation *position = lastOfExecution(collective);
   SmallVector<exec::InstructionOpInterface> moved;
   for (exec::InstructionOpInterface access :
        getAccesses(exec::getRange(collective.getDst()).root)) {
@@ -156,12 +156,12 @@ void delayWidening(exec::CollectiveOp collective) {
   }
   moved = sorted(std::move(moved));
   for (exec::InstructionOpInterface instruction : llvm::reverse(moved)) {
-    for (Operation *op = instruction->getNextNode(); op && op != place->getNextNode();
+    for (Operation *op = instruction->getNextNode(); op && op != position->getNextNode();
          op = op->getNextNode())
       if (conflict(cast<exec::InstructionOpInterface>(op), instruction))
         return;
-    if (instruction->isBeforeInBlock(place))
-      moveBehind(instruction, place);
+    if (instruction->isBeforeInBlock(position))
+      moveBehind(instruction, position);
   }
 }
 } // namespace
@@ -210,10 +210,10 @@ void dtc::joinReductions(exec::ProgramOp program) {
     if (!isInPlace(second))
       continue;
     auto accesses = getAccesses(exec::getRange(second.getSrc()).root);
-    auto place = llvm::find(accesses, second);
-    if (place == accesses.begin())
+    auto position = llvm::find(accesses, second);
+    if (position == accesses.begin())
       continue;
-    auto first = dyn_cast<exec::CollectiveOp>((place - 1)->getOperation());
+    auto first = dyn_cast<exec::CollectiveOp>((position - 1)->getOperation());
     if (!first || !isInPlace(first) || first.getSrc() != second.getSrc() ||
         first.getReduce() != second.getReduce() || first.getRole() != second.getRole() ||
         first.getAsync() != second.getAsync() || isRepeated(first) != isRepeated(second) ||

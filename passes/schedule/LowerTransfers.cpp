@@ -11,7 +11,7 @@ using namespace dtc;
 
 namespace {
 // The two ends of a transfer; the ranks of the sending stage come first in their lists.
-struct Ends {
+struct Endpoints {
   exec::RanksAttr over;
   int64_t channel = 0; // a different one for each direction and each other stage
 };
@@ -24,7 +24,8 @@ FailureOr<int64_t> stageOf(Operation *op, ModuleOp module, int64_t chunk) {
   return stages[chunk];
 }
 
-FailureOr<Ends> endsOf(Operation *op, int64_t from, int64_t to, bool sends, ExecEmitter &emitter) {
+FailureOr<Endpoints> endpointsOf(Operation *op, int64_t from, int64_t to, bool sends,
+                                 ExecEmitter &emitter) {
   ModuleOp module = emitter.getModule();
   FailureOr<StageRanks> ranks = StageRanks::read(module, op);
   FailureOr<int64_t> sender = stageOf(op, module, from), receiver = stageOf(op, module, to);
@@ -37,7 +38,8 @@ FailureOr<Ends> endsOf(Operation *op, int64_t from, int64_t to, bool sends, Exec
                              << (stage ? "stage " + std::to_string(stage.getInt()) : "none");
   int64_t peer = sends ? *receiver : *sender;
   std::string name = "chunk " + std::to_string(from) + " to " + std::to_string(to);
-  return Ends{ranks->listsOf(name, {*sender, *receiver}), (peer * 2 + (from > to)) * 2 + sends};
+  return Endpoints{ranks->listsOf(name, {*sender, *receiver}),
+                   (peer * 2 + (from > to)) * 2 + sends};
 }
 
 // Sets the channel, for which dtc-overlap-transfers creates a stream.
@@ -48,13 +50,14 @@ void setChannel(Operation *transfer, int64_t channel) {
 struct LowerSend : ExecLoweringInterface::ExternalModel<LowerSend, graph::SendOp> {
   LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
     auto send = cast<graph::SendOp>(op);
-    FailureOr<Ends> ends = endsOf(op, send.getFrom(), send.getTo(), /*sends=*/true, emitter);
-    if (failed(ends))
+    FailureOr<Endpoints> endpoints =
+        endpointsOf(op, send.getFrom(), send.getTo(), /*sends=*/true, emitter);
+    if (failed(endpoints))
       return failure();
     setChannel(exec::SendOp::create(emitter.instructions(), emitter.lookup(send.getValue()),
-                                    ends->over, /*shift=*/1, send.getName(),
+                                    endpoints->over, /*shift=*/1, send.getName(),
                                     exec::CollectiveRole::Pipeline),
-               ends->channel);
+               endpoints->channel);
     return success();
   }
 };
@@ -62,13 +65,14 @@ struct LowerSend : ExecLoweringInterface::ExternalModel<LowerSend, graph::SendOp
 struct LowerReceive : ExecLoweringInterface::ExternalModel<LowerReceive, graph::ReceiveOp> {
   LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
     auto receive = cast<graph::ReceiveOp>(op);
-    FailureOr<Ends> ends = endsOf(op, receive.getFrom(), receive.getTo(), /*sends=*/false, emitter);
-    if (failed(ends))
+    FailureOr<Endpoints> endpoints =
+        endpointsOf(op, receive.getFrom(), receive.getTo(), /*sends=*/false, emitter);
+    if (failed(endpoints))
       return failure();
     setChannel(exec::ReceiveOp::create(emitter.instructions(), emitter.define(receive.getValue()),
-                                       ends->over, /*shift=*/1, receive.getName(),
+                                       endpoints->over, /*shift=*/1, receive.getName(),
                                        exec::CollectiveRole::Pipeline),
-               ends->channel);
+               endpoints->channel);
     return success();
   }
 };

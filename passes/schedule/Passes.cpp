@@ -38,7 +38,7 @@ void dtc::buildSchedulePipeline(OpPassManager &manager, const ScheduleOptions &o
   // Overlaps transfers between stages with compute.
   program.addPass(createOverlapTransfers());
   // Gives every buffer an offset, and the arena a size.
-  if (options.place)
+  if (options.planMemory)
     program.addPass(createPlanMemory());
   if (options.check)
     program.addPass(createVerifyExec());

@@ -34,7 +34,7 @@ struct ScheduleOptions {
   bool onGpu = false;
   // Gives buffers offsets in the arena, and checks the program; callers that only ask for its needs
   // turn these off.
-  bool place = true, check = true;
+  bool planMemory = true, check = true;
 };
 
 // Turns a partitioned module with kernel functions into one with a planned and checked exec.program

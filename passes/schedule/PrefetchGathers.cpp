@@ -33,21 +33,21 @@ SmallVector<exec::InstructionOpInterface> unitOf(exec::CollectiveOp gather) {
   return unit;
 }
 
-// Moves a unit in front of `place`, if no instruction between depends on it or it on them.
-bool moveUnit(ArrayRef<exec::InstructionOpInterface> unit, Operation *place) {
+// Moves a unit in front of `anchor`, if no instruction between depends on it or it on them.
+bool moveUnit(ArrayRef<exec::InstructionOpInterface> unit, Operation *anchor) {
   if (llvm::any_of(unit, [&](Operation *op) {
-        return op->getBlock() != place->getBlock() || op->isBeforeInBlock(place);
+        return op->getBlock() != anchor->getBlock() || op->isBeforeInBlock(anchor);
       }))
     return false;
   AccessRanges ranges;
   for (exec::InstructionOpInterface op : unit)
     ranges.add(AccessRanges(op));
-  for (Operation *op = place; op != unit.back(); op = op->getNextNode())
+  for (Operation *op = anchor; op != unit.back(); op = op->getNextNode())
     if (auto instruction = cast<exec::InstructionOpInterface>(op);
         !llvm::is_contained(unit, instruction) && ranges.conflictsWith(AccessRanges(instruction)))
       return false;
   for (Operation *op : unit)
-    op->moveBefore(place);
+    op->moveBefore(anchor);
   return true;
 }
 
@@ -106,14 +106,14 @@ struct PrefetchGathers : dtc::impl::PrefetchGathersBase<PrefetchGathers> {
     group.gathers = std::move(together);
   }
 
-  // Moves the gathers of a group in front of `place`, where the first of them may stand already.
-  static void gatherBefore(Group &group, Operation *place) {
+  // Moves the gathers of a group in front of `anchor`, where the first of them may stand already.
+  static void gatherBefore(Group &group, Operation *anchor) {
     for (exec::CollectiveOp gather : group.gathers) {
       SmallVector<exec::InstructionOpInterface> unit = unitOf(gather);
-      if (unit.front() == place)
-        place = unit.back()->getNextNode();
+      if (unit.front() == anchor)
+        anchor = unit.back()->getNextNode();
       else
-        moveUnit(unit, place);
+        moveUnit(unit, anchor);
     }
     llvm::sort(group.gathers, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   }

@@ -141,20 +141,20 @@ struct ReuseBuffers : dtc::impl::ReuseBuffersBase<ReuseBuffers> {
         ++removedCopies;
       }
     for (unsigned i = 0; i < program.buffers.size(); ++i) {
-      BufferAssignment::Place place = assignment.getPlace(i);
-      if (place.buffer == i)
+      BufferAssignment::Location location = assignment.getLocation(i);
+      if (location.buffer == i)
         continue;
-      exec::BufferOp from = program.buffers[i], into = program.buffers[place.buffer];
+      exec::BufferOp from = program.buffers[i], into = program.buffers[location.buffer];
       absorb(into, from);
       Value replacement = into;
-      if (place.offset != 0 || from.getBytes() != into.getBytes() ||
+      if (location.offset != 0 || from.getBytes() != into.getBytes() ||
           from.getDtype() != into.getDtype()) {
         // Inserts the view in front of the old buffer's uses; it follows the new buffer once
         // buffers have moved to the front.
         OpBuilder builder(from);
         replacement =
             exec::ViewOp::create(builder, from.getLoc(), from.getType(), into, from.getName(),
-                                 from.getDtype(), from.getBytes(), place.offset);
+                                 from.getDtype(), from.getBytes(), location.offset);
       }
       from.getResult().replaceAllUsesWith(replacement);
       ++joinedBuffers;

@@ -114,8 +114,8 @@ private:
 
   // Visits the bytes of a use in all micro-batches.
   template <typename Visit> void visitBytes(exec::TaskOp task, const Use &use, Visit &&visit) {
-    int64_t places = use.microBatchStride != 0 ? numMicroBatches : use.slots;
-    for (int64_t m = 0; m < (task.isRepeated() ? std::min(places, numMicroBatches) : 1); ++m)
+    int64_t copies = use.microBatchStride != 0 ? numMicroBatches : use.slots;
+    for (int64_t m = 0; m < (task.isRepeated() ? std::min(copies, numMicroBatches) : 1); ++m)
       visit(use.inMicroBatch(m));
   }
 

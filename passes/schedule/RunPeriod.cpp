@@ -32,8 +32,8 @@ RunPeriod stretchOf(const Runs &runs, std::pair<size_t, size_t> middle, size_t l
   RunPeriod best, now;
   for (size_t i = middle.first; i + length < middle.second; ++i) {
     const RunOrder::Run &a = runs[i], &b = runs[i + length];
-    bool isAlike = a.task == b.task && a.microBatch >= 0 && b.microBatch == a.microBatch + shift;
-    if (!isAlike)
+    bool isShifted = a.task == b.task && a.microBatch >= 0 && b.microBatch == a.microBatch + shift;
+    if (!isShifted)
       now = {};
     else if (now.end == 0)
       now = {i, i + length + 1, length, shift};

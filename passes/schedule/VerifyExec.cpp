@@ -343,24 +343,24 @@ private:
   // Checks that buffers that share bytes are never live at the same time. Many layers share bytes,
   // so that pairs are many: what is looked up for one has to be little.
   LogicalResult checkSharing() {
-    struct Place {
+    struct Extent {
       bool host;
       uint64_t begin, end;
       unsigned buffer;
       bool kept;
     };
-    std::vector<Place> places;
+    std::vector<Extent> extents;
     for (auto [index, buffer] : llvm::enumerate(buffers))
-      places.push_back({buffer.getHost(), *buffer.getOffset(),
-                        *buffer.getOffset() + reachOf(buffer), static_cast<unsigned>(index),
-                        buffer.getPersistent() || buffer.getSlots()});
-    llvm::sort(places, [](const Place &a, const Place &b) {
+      extents.push_back({buffer.getHost(), *buffer.getOffset(),
+                         *buffer.getOffset() + reachOf(buffer), static_cast<unsigned>(index),
+                         buffer.getPersistent() || buffer.getSlots()});
+    llvm::sort(extents, [](const Extent &a, const Extent &b) {
       return std::tuple(a.host, a.begin, a.buffer) < std::tuple(b.host, b.begin, b.buffer);
     });
-    for (size_t i = 0; i < places.size(); ++i) {
-      const Place &low = places[i];
-      for (size_t j = i + 1; j < places.size(); ++j) {
-        const Place &high = places[j];
+    for (size_t i = 0; i < extents.size(); ++i) {
+      const Extent &low = extents[i];
+      for (size_t j = i + 1; j < extents.size(); ++j) {
+        const Extent &high = extents[j];
         if (high.host != low.host || high.begin >= low.end)
           break;
         if (!low.kept && !high.kept &&

@@ -31,7 +31,7 @@ bool isCostly(Operation *op, Recompute recompute) {
   graph::OpRule rule = interface.getRule();
   if (rule.kind == graph::OpKind::Attention)
     return !groups.attention;
-  if (rule.kind == graph::OpKind::Exchange)
+  if (rule.kind == graph::OpKind::Dispatch)
     return true;
   bool isOfExperts = !rule.expertLoops.empty();
   return rule.kind == graph::OpKind::Product && !(isOfExperts ? groups.experts : groups.linear);

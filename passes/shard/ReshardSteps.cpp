@@ -52,16 +52,16 @@ SmallVector<int64_t, 4> orderOfGathered(ArrayRef<Split> outside, ArrayRef<Split>
     for (int64_t half = 0; half < 2; ++half) {
       // Computes the position of the block from the digits of `part`, the innermost axis last; the
       // zig-zag axis counts chunks, of which the second half runs backwards.
-      int64_t place = 0, stride = 1, digits = part;
+      int64_t newIndex = 0, stride = 1, digits = part;
       for (const Split &split : reverse(group)) {
         int64_t size = meshSizes[split.axis], digit = digits % size;
         digits /= size;
-        place += (split.zigzag && half ? 2 * size - 1 - digit : digit) * stride;
+        newIndex += (split.zigzag && half ? 2 * size - 1 - digit : digit) * stride;
         stride *= split.zigzag ? 2 * size : size;
       }
       if (around)
-        place += half * parts;
-      order[place] = 2 * part + half;
+        newIndex += half * parts;
+      order[newIndex] = 2 * part + half;
     }
   return order;
 }

@@ -1,4 +1,4 @@
-// Names the instructions of device code for the emulator: their source place and the memory that
+// Names the instructions of device code for the emulator: their source location and the memory that
 // they access.
 #pragma once
 

@@ -36,7 +36,7 @@ from dtc.gradients import drop_stops, freeze_unreached
 from dtc.lower import Lowering, canonical_names
 from dtc.recognise import Recogniser
 from dtc.report import report
-from dtc.sample_masks import read_by_places
+from dtc.sample_masks import read_by_positions
 from dtc.tidy import tidy
 from dtc.write import Writer
 
@@ -93,7 +93,7 @@ def graph_of(module, example_inputs, loss, statistics="batch"):
     clean(captured, folder)
     if expand(captured, folder):
         clean(captured, folder)
-    read_by_places(captured.graph_module.graph, folder)
+    read_by_positions(captured.graph_module.graph, folder)
     recogniser = Recogniser(captured.graph_module.graph, folder)
     recogniser.run()
     write_out_masked(captured.graph_module.graph, folder, recogniser.counts)

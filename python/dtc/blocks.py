@@ -111,7 +111,7 @@ def write_calls(graph, runs, known):
             blocks[key] = Block(
                 name,
                 [first.inputs[position] for position in order],
-                [(name_of(place, first), []) for place, _ in first.parameters],
+                [(name_of(at, first), []) for at, _ in first.parameters],
                 first.ops,
                 [first.value(output) for output in outputs],
                 first.container,
@@ -166,9 +166,9 @@ def write_calls(graph, runs, known):
     return list(blocks.values()), calls
 
 
-def name_of(place, layer):
+def name_of(at, layer):
     """Returns what a parameter is called in a block that begins with a layer."""
-    return place.tail if layer.is_own() else place.family(layer.index, layer.size)
+    return at.tail if layer.is_own() else at.family(layer.index, layer.size)
 
 
 def fresh(values):

@@ -14,7 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import Dim, export
 from torch.export.graph_signature import InputKind, OutputKind
 
-from dtc.errors import ExportError, is_own, place_of, source_line, without_prefix
+from dtc.errors import ExportError, is_own, location_of, source_line, without_prefix
 from dtc.losses import loss_of
 from dtc.ops_batch_norm import MeanOfAllSteps
 from dtc.watch import Refused, check_hooks, check_memory, trained_elsewhere, watched
@@ -212,16 +212,16 @@ def quiet():
 
 
 def explain(module, error):
-    """Returns one line about an exception of torch.export, with the place in the model that raised
+    """Returns one line about an exception of torch.export, with the location in the model that raised
     it."""
     paths = {id(child): path for path, child in module.named_modules()}
-    place, inside, code = "", "", ""
+    location, inside, code = "", "", ""
     for frame, line in traceback.walk_tb(error.__traceback__):
         file = frame.f_code.co_filename
         if is_own(file):
             continue
         owner = frame.f_locals.get("self")
-        place = f"{file}:{line}: "
+        location = f"{file}:{line}: "
         if id(owner) in paths:
             inside = (
                 f"'{paths[id(owner)]}' ({type(owner).__name__}): "
@@ -231,11 +231,11 @@ def explain(module, error):
         code = (traceback.linecache.getline(file, line) or "").strip()
     what = str(error).strip()
     line = source_line(what)
-    if not place and line:
-        place, code = f"{line[0]}:{line[1]}: ", line[2].strip()
-    place = place or "the loss, or what it reads: "
+    if not location and line:
+        location, code = f"{line[0]}:{line[1]}: ", line[2].strip()
+    location = location or "the loss, or what it reads: "
     if isinstance(error, Refused):
-        return f"{place}{inside}{code + ': ' if code else ''}{error}"
+        return f"{location}{inside}{code + ': ' if code else ''}{error}"
     if (
         "data-dependent" in what
         or "Could not guard" in what
@@ -243,7 +243,7 @@ def explain(module, error):
         or re.search(r"\bu\d+\b", what)
     ):
         return (
-            f"{place}{inside}{code + ': ' if code else ''}control flow or a shape depends on the"
+            f"{location}{inside}{code + ': ' if code else ''}control flow or a shape depends on the"
             " values of a tensor, which a compiled step can't do; compute both sides and choose by"
             " arithmetic, or move the choice out of forward"
         )
@@ -254,7 +254,7 @@ def explain(module, error):
             + "; let shapes follow x.shape[0]"
         )
     first = next((line.strip() for line in what.splitlines() if line.strip()), type(error).__name__)
-    return f"{place}{inside}torch.export can't trace it: {type(error).__name__}: {first}"
+    return f"{location}{inside}torch.export can't trace it: {type(error).__name__}: {first}"
 
 
 def checked_constant(node, tensor):
@@ -263,12 +263,12 @@ def checked_constant(node, tensor):
     reader = next(iter(node.users), node)
     if isinstance(tensor, FakeTensor):
         raise ExportError(
-            f"{place_of(reader)}: reads a parameter or buffer by .data, which stops the gradient;"
+            f"{location_of(reader)}: reads a parameter or buffer by .data, which stops the gradient;"
             " read it as it is, or freeze it with requires_grad=False"
         )
     if trained_elsewhere(tensor):
         raise ExportError(
-            f"{place_of(reader)}: reads a parameter {list(tensor.shape)} that module.parameters()"
+            f"{location_of(reader)}: reads a parameter {list(tensor.shape)} that module.parameters()"
             " does not have, so that nothing would train it: register it in the module (lists:"
             " nn.ParameterList, nn.ModuleList; of a loss: a module that returns its loss), or"
             " freeze it with requires_grad=False"

@@ -8,7 +8,7 @@ import torch
 from torch._dispatch.python import enable_python_dispatcher
 from torch._subclasses.fake_tensor import FakeTensor
 
-from dtc.errors import ExportError, Unsupported, op_name, place_of
+from dtc.errors import ExportError, Unsupported, op_name, location_of
 from dtc.fold import rows_of
 from dtc.ir import Batch
 
@@ -233,7 +233,7 @@ def without_mutation(graph, captured):
         try:
             make_ordinary(node, captured)
         except Unsupported as problem:
-            line = f"{place_of(node)}: {op_name(node)} {problem}"
+            line = f"{location_of(node)}: {op_name(node)} {problem}"
             if line not in problems:
                 problems.append(line)
     if problems:
@@ -259,7 +259,7 @@ def inner_mutation(node, captured):
                 other.op == "placeholder" for other in aliases_of(each.args[0])
             ):
                 lines.append(
-                    f"{place_of(each)}: {op_name(each)} changes a tensor in place under"
+                    f"{location_of(each)}: {op_name(each)} changes a tensor in place under"
                     " torch.no_grad(), such as a buffer, which graph IR does not keep between steps"
                     " yet; update buffers outside of the training step"
                 )

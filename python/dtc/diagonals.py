@@ -14,8 +14,8 @@ def diagonals(lower, flat, index, row_index):
     behind; None for a matrix that is not of diagonals, or has many."""
     rows, columns = flat.shape
     values = torch.cat([flat[:, 0].flip(0), flat[0, 1:]])  # of column - row = 1 - rows and so on
-    place = torch.arange(columns)[None, :] - torch.arange(rows)[:, None] + rows - 1
-    if not torch.equal(values[place], flat):
+    position = torch.arange(columns)[None, :] - torch.arange(rows)[:, None] + rows - 1
+    if not torch.equal(values[position], flat):
         return None
     changes = [at for at in range(1, len(values)) if values[at] != values[at - 1]]
     if len(changes) > STEPS:

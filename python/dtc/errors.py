@@ -1,4 +1,4 @@
-"""The error of the package, and places in the source of a model."""
+"""The error of the package, and locations in the source of a model."""
 
 import os
 import re
@@ -17,7 +17,7 @@ class ExportError(Exception):
 
 
 class Unsupported(Exception):
-    """One op of a graph that cannot be expressed: `what` follows the place and the op in the
+    """One op of a graph that cannot be expressed: `what` follows the location and the op in the
     message."""
 
 
@@ -48,8 +48,8 @@ def source_line(trace):
     return frames[-1] if frames else None
 
 
-def place_of(node):
-    """Returns the place of a node as text: file and line, module and code, as far as torch has kept
+def location_of(node):
+    """Returns the location of a node as text: file and line, module and code, as far as torch has kept
     them."""
     node = located(node)
     path, kind = module_path(node)

@@ -30,15 +30,15 @@ class Layer:
 
     def is_own(self):
         """Returns whether it is one layer, all of whose parameters are under its prefix."""
-        return self.size == 1 and all(place.head == self.container for place, _ in self.parameters)
+        return self.size == 1 and all(at.head == self.container for at, _ in self.parameters)
 
     def is_block(self):
         return bool(self.parameters) and len(self.ops) > 1
 
 
 @dataclass(frozen=True)
-class Place:
-    """The place of a parameter in a layer: 'h.3.ln.weight' is head 'h', offset 3 - index, and tail
+class ParameterPath:
+    """The path of a parameter in a layer: 'h.3.ln.weight' is head 'h', offset 3 - index, and tail
     'ln.weight'."""
 
     head: str
@@ -92,7 +92,7 @@ def find_parameters(graph, layers):
         heads = [head for head, _ in same if head == owner.container] or [head for head, _ in same]
         if heads:
             tail = name.removeprefix(f"{heads[0]}.{owner.index}").removeprefix(".")
-            owner.parameters.append((Place(heads[0], 0, tail), parameter))
+            owner.parameters.append((ParameterPath(heads[0], 0, tail), parameter))
 
 
 def with_neighbours(graph, layers, ops):
@@ -141,9 +141,9 @@ def joined(uses, layers):
         first.index,
         [op for layer in layers for op in layer.ops],
         [
-            (Place(place.head, layer.index + place.offset - first.index, place.tail), parameter)
+            (ParameterPath(at.head, layer.index + at.offset - first.index, at.tail), parameter)
             for layer in layers
-            for place, parameter in layer.parameters
+            for at, parameter in layer.parameters
         ],
         sum(layer.size for layer in layers),
     )
@@ -155,8 +155,8 @@ def describe(uses, layer):
     """Finds what a layer reads and gives, and a key that is equal for equal layers."""
     mine = {op: position for position, op in enumerate(layer.ops)}
     names = {
-        parameter.value: place
-        for place, parameter in layer.parameters
+        parameter.value: at
+        for at, parameter in layer.parameters
         if parameter.value is not None
     }
     refers, inputs = {}, []
@@ -191,12 +191,12 @@ def describe(uses, layer):
     ]
     parameters = tuple(
         (
-            place,
+            at,
             parameter.shape,
             parameter.frozen,
             str(parameter.stored),
             parameter.value.type if parameter.value else None,
         )
-        for place, parameter in layer.parameters
+        for at, parameter in layer.parameters
     )
     layer.key = (tuple(ops), parameters, tuple(value.type for value in inputs))

@@ -7,7 +7,7 @@ import torch
 from dtc import views
 from dtc.build import COUPLED, Builder
 from dtc.clean import name_of, sizes_of
-from dtc.errors import ExportError, Unsupported, module_path, op_name, place_of, without_prefix
+from dtc.errors import ExportError, Unsupported, module_path, op_name, location_of, without_prefix
 from dtc.ir import Batch, Graph, Parameter, Value
 from dtc.views import identity
 
@@ -129,17 +129,17 @@ class Lowering:
     def problem(self, node, problem):
         """Notes what is wrong with an op; the same of other places is counted."""
         what = f"{op_name(node)} {problem}"
-        self.problems.setdefault(what, []).append(place_of(node))
+        self.problems.setdefault(what, []).append(location_of(node))
         self.poisoned.add(node)
 
     def refuse(self):
         """Raises the error that has all problems, a line each."""
         lines = []
-        for what, places in self.problems.items():
-            others = len(set(places)) - 1
+        for what, locations in self.problems.items():
+            others = len(set(locations)) - 1
             more = f" (and in {others} other places)" if others > 1 else ""
-            more = f" (and at {sorted(set(places[1:]) - {places[0]})[0]})" if others == 1 else more
-            lines.append(f"{places[0]}: {what}{more}")
+            more = f" (and at {sorted(set(locations[1:]) - {locations[0]})[0]})" if others == 1 else more
+            lines.append(f"{locations[0]}: {what}{more}")
         raise ExportError("\n".join(lines))
 
     def lower(self, node):
@@ -180,7 +180,7 @@ class Lowering:
         view = self.views[node]
         if isinstance(view, views.View) and view.sizes != sizes_of(node):
             raise AssertionError(
-                f"{place_of(node)}: {op_name(node)} has {view.sizes}, PyTorch {sizes_of(node)}"
+                f"{location_of(node)}: {op_name(node)} has {view.sizes}, PyTorch {sizes_of(node)}"
             )
 
     def view(self, node):

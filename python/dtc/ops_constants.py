@@ -79,9 +79,9 @@ def stepped(lower, flat):
     starts = [0] + [at for at in range(1, len(flat)) if flat[at] != flat[at - 1]]
     if len(starts) > STEPS:
         return None
-    place, view = index(lower, len(flat)), number(lower, float(flat[-1]))
+    position, view = index(lower, len(flat)), number(lower, float(flat[-1]))
     for start, after in reversed(list(zip(starts, starts[1:]))):
-        before = compare(lower, "lt", place, number(lower, float(after)))
+        before = compare(lower, "lt", position, number(lower, float(after)))
         view = where(lower, before, number(lower, float(flat[start])), view)
     return view
 

@@ -222,10 +222,10 @@ def every(lower, view, dim, start, count, step):
     from dtc.ops_indices import gathered
     from dtc.ops_points import floats, scaled
 
-    place = scaled(lower, index(lower, count), step)
+    position = scaled(lower, index(lower, count), step)
     if start:
-        place = binary(lower, "add", place, number(lower, float(start)))
-    return gathered(lower, floats(view), place, dim)
+        position = binary(lower, "add", position, number(lower, float(start)))
+    return gathered(lower, floats(view), position, dim)
 
 
 def take(lower, view, dim, start, count):
@@ -419,10 +419,10 @@ def outside(lower, view, dim, low, high, value):
     if value == 0:
         return view
     size = view.sizes[dim]
-    place, inside = index(lower, size), None
+    position, inside = index(lower, size), None
     for kind, limit in (("ge", low), ("lt", high)):
         if limit not in (0, size):
-            side = compare(lower, kind, place, number(lower, float(limit)))
+            side = compare(lower, kind, position, number(lower, float(limit)))
             inside = side if inside is None else binary(lower, "multiply", inside, side)
     inside = with_dims(inside, [inside.dims[0] if at == dim else () for at in range(len(view.dims))])
     return where(lower, inside, view, number(lower, value))

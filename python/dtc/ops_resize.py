@@ -116,8 +116,8 @@ def windows(lower, size, into):
     first, pixel = counting(lower, into), counting(lower, size)
 
     def edge(start, function):
-        place = binary(lower, "divide", scaled(lower, start, size), number(lower, float(into)))
-        return point(lower, function, place)
+        position = binary(lower, "divide", scaled(lower, start, size), number(lower, float(into)))
+        return point(lower, function, position)
 
     low, high = edge(first, "floor"), edge(shifted(lower, first, 1), "ceil")
     inside = binary(

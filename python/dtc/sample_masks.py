@@ -20,12 +20,12 @@ HIDDEN = -1e30  # a score that gets no weight beside any other
 ANDS = ("__and__", "bitwise_and", "logical_and", "mul")
 
 
-def read_by_places(graph, folder):
-    """Makes x[samples, places], with the numbers of all samples and of all places, which masks of
+def read_by_positions(graph, folder):
+    """Makes x[samples, positions], with the numbers of all samples and of all positions, which masks of
     transformers read padding with, a tensor of more dims."""
     for node in list(graph.nodes):
         if name_of(node) == "index" and not folder.is_constant(node):
-            rank = places_of(node, folder)
+            rank = positions_of(node, folder)
             if rank is not None:
                 before, after = rank
                 new = node.args[0]
@@ -37,8 +37,8 @@ def read_by_places(graph, folder):
     drop_dead(graph)
 
 
-def places_of(node, folder):
-    """Returns how many dims of size 1 a read by places has between samples and places, and behind;
+def positions_of(node, folder):
+    """Returns how many dims of size 1 a read by positions has between samples and positions, and behind;
     None for any other."""
     x, indices = node.args[0], list(node.args[1])
     if len(indices) != 2 or not all(is_node(each) and folder.is_constant(each) for each in indices):
@@ -46,7 +46,7 @@ def places_of(node, folder):
     sizes = sizes_of(x)
     if len(sizes) != 2 or not isinstance(sizes[0], Batch) or isinstance(sizes[1], Batch):
         return None
-    samples, places = indices
+    samples, positions = indices
     if torch.bool in (each.meta["val"].dtype for each in indices):
         return None
     for which in range(2):
@@ -56,7 +56,7 @@ def places_of(node, folder):
         ].dim():
             return None
     try:
-        counted = folder.value(places)
+        counted = folder.value(positions)
     except Unsupported:
         return None
     rank = max(counted.dim(), len(sizes_of(samples)))
@@ -65,8 +65,8 @@ def places_of(node, folder):
         counted.flatten(), torch.arange(sizes[1])
     ):
         return None
-    place = rank - counted.dim() + (varying[0] if varying else counted.dim() - 1)
-    return (place - 1, rank - place - 1) if place > 0 else None
+    position = rank - counted.dim() + (varying[0] if varying else counted.dim() - 1)
+    return (position - 1, rank - position - 1) if position > 0 else None
 
 
 @dataclass
@@ -178,11 +178,11 @@ class Describer:
         new.meta["kind"] = kind
         replace(node, new)
 
-    def parts_of(self, place, mask, queries, keys):
+    def parts_of(self, anchor, mask, queries, keys):
         """Returns ((causal, window or None), bias or None, lengths or None) of a mask."""
 
         def make(target, *args, **kwargs):
-            new = insert(place, target, *args, **kwargs)
+            new = insert(anchor, target, *args, **kwargs)
             # The part that layers share stands where the mask is made.
             new.meta.update({k: v for k, v in mask.meta.items() if k != "val"})
             return new
@@ -249,15 +249,15 @@ def length_of(node, keys, folder):
         node = node.args[0]
     if name_of(node) not in ("lt", "gt") or len(node.args) != 2:
         return None
-    place, length = node.args if name_of(node) == "lt" else node.args[::-1]
-    if not is_node(place) or not is_node(length) or not folder.is_constant(place):
+    position, length = node.args if name_of(node) == "lt" else node.args[::-1]
+    if not is_node(position) or not is_node(length) or not folder.is_constant(position):
         return None
     if length.meta["val"].is_floating_point() or folder.is_constant(length):
         return None
     sizes = sizes_of(length)
     if not sizes or not isinstance(sizes[0], Batch) or any(size != 1 for size in sizes[1:]):
         return None
-    counted = folder.value(place)
+    counted = folder.value(position)
     is_count = counted.shape[-1:] == (keys,) and torch.equal(counted.flatten(), torch.arange(keys))
     return length if is_count and len(sizes) >= counted.dim() else None
 

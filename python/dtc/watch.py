@@ -14,7 +14,7 @@ from dtc.errors import ExportError, is_own
 
 
 class Refused(Exception):
-    """An error for what forward does that no graph shows; the place is that of the frame that does it."""
+    """An error for what forward does that no graph shows; the location is that of the frame that does it."""
 
 
 @contextlib.contextmanager

@@ -78,39 +78,39 @@ def range_of(view):
     return dim, start, end, size
 
 
-def placed(place, view, value):
+def placed(anchor, view, value):
     """Returns the tensor that a view is of, with a value in the place of the view; new nodes stand
-    in front of `place`."""
+    in front of `anchor`."""
     dim, start, end, size = range_of(view)
     if isinstance(size, Batch) and (start, end) != (0, size):
         raise Unsupported("changes a sample of a batch in place; compute a new tensor")
     if name_of(view) == "select":
-        value = insert(place, aten.unsqueeze.default, value, dim)
+        value = insert(anchor, aten.unsqueeze.default, value, dim)
     if (start, end) == (0, size):
         return value
     whole, parts = view.args[0], [value]
     if start > 0:
-        parts = [*pieces(place, whole, dim, 0, start), *parts]
+        parts = [*pieces(anchor, whole, dim, 0, start), *parts]
     if end < size:
-        parts = [*parts, *pieces(place, whole, dim, end, size)]
+        parts = [*parts, *pieces(anchor, whole, dim, end, size)]
     kind = value.meta["val"].dtype
     if kind in WIDE:  # graph IR joins numbers of f32
-        parts = [as_floats(place, part) for part in parts]
-        return insert(place, aten._to_copy.default, joined(place, parts, dim), dtype=kind)
-    return joined(place, parts, dim)
+        parts = [as_floats(anchor, part) for part in parts]
+        return insert(anchor, aten._to_copy.default, joined(anchor, parts, dim), dtype=kind)
+    return joined(anchor, parts, dim)
 
 
-def joined(place, parts, dim):
-    return insert(place, aten.cat.default, parts, dim)
+def joined(anchor, parts, dim):
+    return insert(anchor, aten.cat.default, parts, dim)
 
 
-def as_floats(place, node):
+def as_floats(anchor, node):
     if node.meta["val"].is_floating_point():
         return node
-    return insert(place, aten._to_copy.default, node, dtype=torch.float32)
+    return insert(anchor, aten._to_copy.default, node, dtype=torch.float32)
 
 
-def pieces(place, whole, dim, start, end):
+def pieces(anchor, whole, dim, start, end):
     """Returns elements [start, end) of a tensor: the parts that it is put together of, or a
     slice."""
     if name_of(whole) == "_to_copy":
@@ -124,5 +124,5 @@ def pieces(place, whole, dim, start, end):
             at += size
         if sum(sizes_of(part)[dim] for part in found) == end - start:
             return found
-    return [insert(place, aten.slice.Tensor, whole, dim, start, end)]
+    return [insert(anchor, aten.slice.Tensor, whole, dim, start, end)]
 

@@ -166,7 +166,7 @@ class Build:
             return readers.read_parquet(source, start, limits, self.key, *ids)
         return readers.read_mds(source, start, limits, self.key, *ids, self.options.tokens_type)
 
-    def place_after(self, index, batch):
+    def location_after(self, index, batch):
         return (index + 1, {}) if batch.after is None else (index, batch.after)
 
     def encoded(self, batches):
@@ -218,9 +218,9 @@ class Build:
             state["text"] += encoded.text
             state["empty"] += encoded.empty
             made += len(encoded.ids) // writer.width
-            place = self.place_after(index, batch)
+            location = self.location_after(index, batch)
             if time.monotonic() - last >= self.options.commit_seconds:
-                writer.commit(*place)
+                writer.commit(*location)
                 last = time.monotonic()
             progress.show(index, made, state)
         writer.commit(len(self.inputs), {})

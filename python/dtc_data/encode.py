@@ -25,26 +25,26 @@ class Encoded:
         return front, back
 
 
-def text_of_line(line, place, key):
+def text_of_line(line, location, key):
     """Returns the text of a line: of a JSON object the value of `key`; the line itself where `key` is None."""
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
-        raise at(place, f"it is no UTF-8 ({error.reason} at byte {error.start} of the line)") from error
+        raise at(location, f"it is no UTF-8 ({error.reason} at byte {error.start} of the line)") from error
     if key is None:
         return text
     try:
         value = json.loads(text)
     except ValueError as error:
-        raise at(place, f"it is no JSON: {error}") from error
+        raise at(location, f"it is no JSON: {error}") from error
     if not isinstance(value, dict):
-        raise at(place, f"it is no JSON object but {type(value).__name__}; each line is one object")
+        raise at(location, f"it is no JSON object but {type(value).__name__}; each line is one object")
     if key not in value:
         names = ", ".join(f"'{name}'" for name in list(value)[:8]) or "no key at all"
-        raise at(place, f"it has no key '{key}', but {names}; name the one of the text with --text-key")
+        raise at(location, f"it has no key '{key}', but {names}; name the one of the text with --text-key")
     text = value[key]
     if not isinstance(text, str):
-        raise at(place, f"'{key}' is {'null' if text is None else type(text).__name__}; a text is wanted")
+        raise at(location, f"'{key}' is {'null' if text is None else type(text).__name__}; a text is wanted")
     return text
 
 
@@ -52,10 +52,10 @@ def texts_of(batch):
     """Yields (text, place) of each document of a batch."""
     if batch.kind == "texts":
         for index, text in enumerate(batch.content):
-            place = batch.place(index)
+            location = batch.location(index)
             if text is None:
-                raise at(place, "its text is null")
-            yield text, place
+                raise at(location, "its text is null")
+            yield text, location
     elif batch.kind == "lines":
         lines = batch.content.split(b"\n")
         for index, line in enumerate(lines[:-1] if not lines[-1] else lines):
@@ -63,8 +63,8 @@ def texts_of(batch):
             if index == 0 and batch.first == 1:
                 line = line.removeprefix(b"\xef\xbb\xbf")
             if line.strip():
-                place = batch.place(index)
-                yield text_of_line(line, place, batch.key), place
+                location = batch.location(index)
+                yield text_of_line(line, location, batch.key), location
 
 
 def encode_part(tokenizer, batch):
@@ -73,7 +73,7 @@ def encode_part(tokenizer, batch):
     except UnicodeDecodeError as error:
         what = f"it is no UTF-8 ({error.reason} at byte {batch.first + error.start})"
         raise at(batch.path, what) from error
-    ids = tokenizer.encode(text, batch.place(), batch.begins, batch.ends)
+    ids = tokenizer.encode(text, batch.location(), batch.begins, batch.ends)
     width = 2 if tokenizer.code == "H" else 4
     return Encoded(ids, array.array("i", [len(ids) // width]), bytes([batch.ends]), len(batch.content))
 
@@ -84,11 +84,11 @@ def encode(tokenizer, batch):
         return encode_part(tokenizer, batch)
     width = 2 if tokenizer.code == "H" else 4
     all_ids, lengths, size, empty = [], array.array("i"), 0, 0
-    for text, place in texts_of(batch):
+    for text, location in texts_of(batch):
         if not text:
             empty += 1
             continue
-        ids = tokenizer.encode(text, place)
+        ids = tokenizer.encode(text, location)
         all_ids.append(ids)
         lengths.append(len(ids) // width)
         size += len(text) if text.isascii() else len(text.encode())

@@ -4,12 +4,12 @@ import importlib
 
 
 class DataError(Exception):
-    """A user's error. The message is one line with the file, the place in it, and what to do."""
+    """A user's error. The message is one line with the file, the location in it, and what to do."""
 
 
-def at(place, what):
-    """Returns the error of a place, such as 'corpus.jsonl:17'."""
-    return DataError(f"{place}: error: {what}")
+def at(location, what):
+    """Returns the error of a location, such as 'corpus.jsonl:17'."""
+    return DataError(f"{location}: error: {what}")
 
 
 def library(name, purpose, package=None):

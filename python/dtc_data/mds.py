@@ -41,14 +41,14 @@ def read_index(folder):
     return shards
 
 
-def array_values(data, encoding, stated_type, place):
+def array_values(data, encoding, stated_type, location):
     """Returns the integers of an array, in their own type."""
     name, _, rest = encoding.partition(":")
     kind, _, shape = rest.partition(":")
     at_byte = 0
     if name == "bytes":
         if not stated_type:
-            raise at(place, "the column is of bytes, which say no type; state it: --tokens-type int64, uint16, ...")
+            raise at(location, "the column is of bytes, which say no type; state it: --tokens-type int64, uint16, ...")
         kind = stated_type
     elif not kind:
         kind, at_byte = NUMBERS.get(data[0]), 1
@@ -56,10 +56,10 @@ def array_values(data, encoding, stated_type, place):
         rank, log = data[at_byte] >> 2, data[at_byte] & 3
         at_byte += 1 + (rank << log)
     if kind not in CODES:
-        raise at(place, f"its array is of {kind or 'an unknown type'}; integers are wanted")
+        raise at(location, f"its array is of {kind or 'an unknown type'}; integers are wanted")
     values = array.array(CODES[kind])
     if (len(data) - at_byte) % values.itemsize:
-        raise at(place, f"it has {len(data) - at_byte} bytes, no whole number of {kind}")
+        raise at(location, f"it has {len(data) - at_byte} bytes, no whole number of {kind}")
     values.frombytes(data[at_byte:])
     return values
 
@@ -129,23 +129,23 @@ def samples(folder, key, wants_ids, first, limits, stated_type):
             offsets = array.array("I")
             offsets.frombytes(head[4:])
             for index in range(max(first - row, 0), count):
-                place = f"{path}: sample {index}"
+                location = f"{path}: sample {index}"
                 begin, end = offsets[index], offsets[index + 1]
                 if not len(head) <= begin <= end <= size:
-                    raise at(place, f"it is at bytes {begin} to {end} of {size}")
+                    raise at(location, f"it is at bytes {begin} to {end} of {size}")
                 if end - begin > limits.longest:
-                    raise limits.too_long(place, end - begin)
+                    raise limits.too_long(location, end - begin)
                 file.seek(begin)
                 yield row + index, value_of(
-                    file.read(end - begin), shard["column_sizes"], column, encoding, stated_type, place
+                    file.read(end - begin), shard["column_sizes"], column, encoding, stated_type, location
                 )
         row += count
 
 
-def value_of(data, sizes, column, encoding, stated_type, place):
+def value_of(data, sizes, column, encoding, stated_type, location):
     at_size, sizes, variable = 0, list(sizes), sum(size is None for size in sizes)
     if len(data) < 4 * variable:
-        raise at(place, "it is cut short")
+        raise at(location, "it is cut short")
     for i, size in enumerate(sizes):
         if size is None:
             (sizes[i],) = struct.unpack_from("<I", data, at_size)
@@ -153,10 +153,10 @@ def value_of(data, sizes, column, encoding, stated_type, place):
     begin = at_size + sum(sizes[:column])
     value = data[begin : begin + sizes[column]]
     if len(value) != sizes[column] or not value and encoding != "str":
-        raise at(place, "it is cut short")
+        raise at(location, "it is cut short")
     if encoding != "str":
-        return array_values(value, encoding, stated_type, place)
+        return array_values(value, encoding, stated_type, location)
     try:
         return value.decode()
     except UnicodeDecodeError as error:
-        raise at(place, f"its text is no UTF-8 ({error.reason} at byte {error.start})") from error
+        raise at(location, f"its text is no UTF-8 ({error.reason} at byte {error.start})") from error

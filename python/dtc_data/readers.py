@@ -20,10 +20,10 @@ class Limits:
     longest: int
     memory: int = 0
 
-    def too_long(self, place, size):
+    def too_long(self, location, size):
         advice = f"--memory {self.memory * -(-size // self.longest)} or more"
         return at(
-            place, f"a document of {size} bytes or more is longer than the memory allows ({self.longest}); {advice}"
+            location, f"a document of {size} bytes or more is longer than the memory allows ({self.longest}); {advice}"
         )
 
 
@@ -46,7 +46,7 @@ class Batch:
     ends: bool = True
     after: dict = None  # the place of the next batch
 
-    def place(self, index=0):
+    def location(self, index=0):
         """Returns the place of a document, for errors."""
         if self.kind == "lines":
             return f"{self.path}:{self.first + index}"
@@ -72,12 +72,12 @@ def read_lines(source, start, limits, key):
 
 def last_cut(buffer):
     """Returns the last place where text may be cut (tokenizer.CUT), or 0."""
-    place = buffer.rfind(b" ", 0, len(buffer) - 1)
-    while place > 0:
-        before, behind = buffer[place - 1], buffer[place + 1 : place + 2]
+    location = buffer.rfind(b" ", 0, len(buffer) - 1)
+    while location > 0:
+        before, behind = buffer[location - 1], buffer[location + 1 : location + 2]
         if 33 <= before <= 126 and behind.isalpha():
-            return place
-        place = buffer.rfind(b" ", 0, place)
+            return location
+        location = buffer.rfind(b" ", 0, location)
     return 0
 
 
@@ -118,17 +118,17 @@ def open_parquet(path):
         raise at(path, f"it is no Parquet file, or is cut short: {what}") from error
 
 
-def parquet_ids(column, code, place, vocabulary):
+def parquet_ids(column, code, location, vocabulary):
     """Returns the ids of a column of lists as (bytes, lengths). Offsets and nulls make child arrays longer than what
     they hold, so that lengths are asked for, and values are those of flatten()."""
     pyarrow, compute = library("pyarrow", "reading Parquet"), library("pyarrow.compute", "reading Parquet")
     if column.null_count:
         row = column.is_null().index(True).as_py()
-        raise at(place(row), "its list of tokens is null")
+        raise at(location(row), "its list of tokens is null")
     lengths = compute.list_value_length(column).to_pylist()
     values = column.flatten()
     if values.null_count:
-        raise at(place(0), "a token in this row or behind it is null")
+        raise at(location(0), "a token in this row or behind it is null")
     extremes = compute.min_max(values)
     low, high = extremes["min"].as_py(), extremes["max"].as_py()
     if values and (low < 0 or high >= vocabulary):
@@ -137,7 +137,7 @@ def parquet_ids(column, code, place, vocabulary):
         while seen + lengths[row] <= found:
             seen += lengths[row]
             row += 1
-        raise at(place(row), f"token {wrong} is outside the vocabulary of {vocabulary}")
+        raise at(location(row), f"token {wrong} is outside the vocabulary of {vocabulary}")
     values = values.cast(pyarrow.uint16() if code == "H" else pyarrow.int32())
     width = 2 if code == "H" else 4
     if not values:
@@ -198,10 +198,10 @@ def read_parquet(source, start, limits, key, wants_ids, code, vocabulary):
                 continue
             made = Batch("ids" if wants_ids else "texts", source.path, first, None, after={"row": row})
             if wants_ids:
-                made.content = parquet_ids(column, code, made.place, vocabulary)
+                made.content = parquet_ids(column, code, made.location, vocabulary)
             else:
                 if column.nbytes > limits.longest + limits.piece:
-                    raise limits.too_long(made.place(), column.nbytes)
+                    raise limits.too_long(made.location(), column.nbytes)
                 made.content = column.to_pylist()
             yield made
 

@@ -151,13 +151,13 @@ class ShardWriter:
                 while chunk := lengths.read(4 * ENTRIES):
                     index.write(chunk)
                 lengths.seek(0)
-                place = 0
+                location = 0
                 while chunk := lengths.read(4 * ENTRIES):
                     each = array.array("i")
                     each.frombytes(chunk)
-                    places = array.array("q", itertools.accumulate((n * self.width for n in each), initial=place))
-                    place = places.pop()
-                    index.write(places.tobytes())
+                    offsets = array.array("q", itertools.accumulate((n * self.width for n in each), initial=location))
+                    location = offsets.pop()
+                    index.write(offsets.tobytes())
             index.write(struct.pack("<q", 0))
             with open(self.path("ends"), "rb") as ends:
                 number = 0

@@ -210,7 +210,7 @@ class Tokenizer:
         letters = {byte: chr(byte) for byte in shown} | {byte: chr(256 + i) for i, byte in enumerate(others)}
         return [letters[byte] for byte in range(256)]
 
-    def check_alphabet(self, text, place):
+    def check_alphabet(self, text, location):
         normalizer = self.inner.normalizer
         letters = set(normalizer.normalize_str(text) if normalizer else text)
         if any(step["type"] == "ByteLevel" for step in steps_of(self.content.get("pre_tokenizer"))):
@@ -222,7 +222,7 @@ class Tokenizer:
             missing = [char for char in missing if char not in added]
         if missing:
             raise at(
-                place,
+                location,
                 f"the tokenizer has no token for {min(missing)!r} and would drop it; --drop-unknown allows that",
             )
 
@@ -247,21 +247,21 @@ class Tokenizer:
                 pieces.append(part)
         return b"".join(map(keep, pieces))
 
-    def encode(self, text, place, begins=True, ends=True):
+    def encode(self, text, location, begins=True, ends=True):
         """Returns the ids of a document, or of a part of one, as bytes."""
         try:
             if self.alphabet is not None:
-                self.check_alphabet(text, place)
+                self.check_alphabet(text, location)
             ids = self.body(text)
             self.documents += 1
             if self.cuts and (self.documents <= CHECKED_FIRST or self.documents % CHECKED_EVERY == 0):
                 if ids != self.encode_plain(text):
                     raise DataError(
-                        f"{place}: internal error: words kept and the tokenizer give other ids; "
+                        f"{location}: internal error: words kept and the tokenizer give other ids; "
                         "this is a bug of dtc data: report the tokenizer and this text"
                     )
         except (UnicodeEncodeError, TypeError) as error:
             if any("\ud800" <= char <= "\udfff" for char in text):
-                raise at(place, "the text has half of a surrogate pair, which no UTF-8 can hold") from error
+                raise at(location, "the text has half of a surrogate pair, which no UTF-8 can hold") from error
             raise
         return (self.prefix if begins else b"") + ids + (self.suffix if ends else b"")

@@ -150,7 +150,7 @@ uint64_t elementCount(std::span<const ShardBox> boxes) {
   return count;
 }
 
-void forEachRun(std::span<const uint64_t> extent, const BoxPlace &from, const BoxPlace &to,
+void forEachRun(std::span<const uint64_t> extent, const BoxInArray &from, const BoxInArray &to,
                 const std::function<void(uint64_t, uint64_t, uint64_t)> &run) {
   size_t dims = extent.size();
   // 1. Dims after `inner` are whole in both arrays: they and `inner` make one run.

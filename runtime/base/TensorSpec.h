@@ -62,7 +62,7 @@ Status shardBoxes(const TensorSpec &spec, std::span<const uint32_t> meshSizes,
 uint64_t elementCount(std::span<const ShardBox> boxes);
 
 // An array of `shape`, row-major, with a box that begins at index `at`.
-struct BoxPlace {
+struct BoxInArray {
   std::span<const uint64_t> shape;
   std::vector<uint64_t> at;
 };
@@ -72,7 +72,7 @@ struct BoxPlace {
 // come in rising order of both. Every extent is at least 1, and the box lies within both arrays.
 // Example: extent {2, 2}, from shape {2, 4} at {0, 2}, to shape {2, 2} at {0, 0} gives (2, 0, 2)
 // and (6, 2, 2).
-void forEachRun(std::span<const uint64_t> extent, const BoxPlace &from, const BoxPlace &to,
+void forEachRun(std::span<const uint64_t> extent, const BoxInArray &from, const BoxInArray &to,
                 const std::function<void(uint64_t, uint64_t, uint64_t)> &run);
 
 // Calls run(global flat index, local flat index, length) for the longest pieces of each box that

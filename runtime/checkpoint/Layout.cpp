@@ -38,7 +38,7 @@ private:
   const format::RankMesh &mesh;
   CheckpointLayout &layout;
   std::vector<size_t> order;                      // sources by name
-  std::vector<size_t> placeOf;                    // index in layout.tensors of each source
+  std::vector<size_t> indexOf;                    // index in layout.tensors of each source
   std::vector<std::vector<uint32_t>> coordinates; // per rank
   std::vector<std::vector<Owned>> ownedBy;        // per rank
   std::vector<uint64_t> bytesOf;                  // per rank
@@ -46,7 +46,7 @@ private:
 
 Status Planner::checkSources() {
   order.resize(sources.size());
-  placeOf.resize(sources.size());
+  indexOf.resize(sources.size());
   std::iota(order.begin(), order.end(), size_t(0));
   std::sort(order.begin(), order.end(),
             [&](size_t a, size_t b) { return sources[a].spec.name < sources[b].spec.name; });
@@ -56,7 +56,7 @@ Status Planner::checkSources() {
     if (i > 0 && sources[order[i - 1]].spec.name == source.spec.name)
       return Status::internal(
           text("two tensors of a checkpoint would be named '", source.spec.name, "'"));
-    placeOf[order[i]] = i;
+    indexOf[order[i]] = i;
     layout.tensors.push_back({source.spec.name,
                               source.spec.dtype,
                               source.isParameter,
@@ -80,7 +80,7 @@ Status Planner::giveAway(size_t source) {
       part.push_back(coordinates[rank][split.axis]);
     holders[part].push_back(rank);
   }
-  uint64_t width = layout.tensors[placeOf[source]].width();
+  uint64_t width = layout.tensors[indexOf[source]].width();
   for (const auto &[part, ranks] : holders) {
     uint32_t owner = *std::min_element(ranks.begin(), ranks.end(), [&](uint32_t a, uint32_t b) {
       return bytesOf[a] < bytesOf[b];
@@ -104,13 +104,13 @@ Status Planner::makeShard(uint32_t rank) {
     return {};
   auto number = static_cast<uint32_t>(layout.shards.size());
   auto tensorOf = [&](const Owned &piece) -> CheckpointTensor & {
-    return layout.tensors[placeOf[piece.source]];
+    return layout.tensors[indexOf[piece.source]];
   };
   std::sort(owned.begin(), owned.end(), [&](const Owned &a, const Owned &b) {
     uint64_t left = tensorOf(a).width(), right = tensorOf(b).width();
     return left != right ? left > right
-                         : std::tie(placeOf[a.source], a.box.begin) <
-                               std::tie(placeOf[b.source], b.box.begin);
+                         : std::tie(indexOf[a.source], a.box.begin) <
+                               std::tie(indexOf[b.source], b.box.begin);
   });
   CheckpointLayout::Shard &shard = layout.shards.emplace_back();
   shard.rank = static_cast<int>(rank);

@@ -79,7 +79,7 @@ private:
   bool tiesHead(const SafetensorsEntry &head) const;
   bool isCopyOfWanted(const Weight &extra);
   bool equalsEmbedding(const Weight &head);
-  std::string missingAlike(const SafetensorsEntry &extra) const;
+  std::string similarMissing(const SafetensorsEntry &extra) const;
   Status compare(const Weight &a, const Weight &b, bool &equal) const;
 
   const WeightFiles &files;
@@ -165,16 +165,16 @@ bool Matcher::isCopyOfWanted(const Weight &extra) {
 
 // " (is it the missing 'NAME'?)" if exactly one missing parameter has the shape of `extra`, else
 // "".
-std::string Matcher::missingAlike(const SafetensorsEntry &extra) const {
-  std::string alike;
+std::string Matcher::similarMissing(const SafetensorsEntry &extra) const {
+  std::string similar;
   for (const auto &[name, shape] : missing) {
     if (shape != extra.shape)
       continue;
-    if (!alike.empty())
+    if (!similar.empty())
       return "";
-    alike = text(" (is it the missing '", name, "'?)");
+    similar = text(" (is it the missing '", name, "'?)");
   }
-  return alike;
+  return similar;
 }
 
 void Matcher::judgeExtra(const Weight &extra) {
@@ -190,7 +190,7 @@ void Matcher::judgeExtra(const Weight &extra) {
   if (isHead && tiesHead(entry))
     problems.add("unequal to the embedding that the model ties it to", text("'", entry.name, "'"));
   else
-    problems.add("unknown to the model", text("'", entry.name, "'", missingAlike(entry)));
+    problems.add("unknown to the model", text("'", entry.name, "'", similarMissing(entry)));
 }
 
 void Matcher::matchOne(const TensorSpec &spec, const std::string &name,

@@ -114,8 +114,8 @@ Status CheckpointReader::read(const CheckpointTensor &tensor, std::span<const Sh
       Box both;
       if (!intersect({box.begin, box.extent}, piece.box, both))
         continue;
-      BoxPlace from{piece.box.extent, minus(both.begin, piece.box.begin)};
-      BoxPlace to{localShape, minus(both.begin, box.begin)};
+      BoxInArray from{piece.box.extent, minus(both.begin, piece.box.begin)};
+      BoxInArray to{localShape, minus(both.begin, box.begin)};
       for (size_t dim = 0; dim < to.at.size(); ++dim)
         to.at[dim] += box.local[dim];
       Status status;

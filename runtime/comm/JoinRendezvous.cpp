@@ -44,16 +44,16 @@ static std::string textOf(const EnvironmentReader &read, const char *name) {
 
 // The host, and the job's name, which is empty where nothing gives it one.
 static Status planHost(const LaunchEnvironment &launch, const EnvironmentReader &read,
-                       RendezvousAddress &place, RendezvousOptions &options) {
+                       RendezvousAddress &rankZero, RendezvousOptions &options) {
   // dtrun -n gives each job a name of its own.
   std::string child = textOf(read, envInfo(EnvVar::Child).name);
   bool isChild = child.size() > 1;
   options.host = textOf(read, "MASTER_ADDR");
   options.hostVariable = "MASTER_ADDR";
   if (options.host.empty()) {
-    DTC_RETURN_IF_ERROR(findRendezvousAddress(launch, read, place));
-    options.host = place.host;
-    options.hostVariable = place.variable;
+    DTC_RETURN_IF_ERROR(findRendezvousAddress(launch, read, rankZero));
+    options.host = rankZero.host;
+    options.hostVariable = rankZero.variable;
   }
   if (options.host.empty() && isChild) {
     options.host = "127.0.0.1";
@@ -64,7 +64,7 @@ static Status planHost(const LaunchEnvironment &launch, const EnvironmentReader 
                                         ": MASTER_ADDR is not set; it names rank 0's host"));
   options.job = textOf(read, envInfo(EnvVar::JobId).name);
   if (options.job.empty())
-    options.job = isChild ? child : place.job;
+    options.job = isChild ? child : rankZero.job;
   return {};
 }
 
@@ -77,9 +77,9 @@ Status planRendezvous(const LaunchEnvironment &launch, const EnvironmentReader &
   if (launch.size > kMostRanks)
     return Status::invalidArgument(text("joining the job of ", launch.source, ": more than ",
                                         kMostRanks, " ranks need MPI: mpirun or srun --mpi=pmix"));
-  RendezvousAddress place;
-  DTC_RETURN_IF_ERROR(planHost(launch, read, place, options));
-  uint16_t port = place.job.empty() ? kDefaultPort : portOf(place.job);
+  RendezvousAddress rankZero;
+  DTC_RETURN_IF_ERROR(planHost(launch, read, rankZero, options));
+  uint16_t port = rankZero.job.empty() ? kDefaultPort : portOf(rankZero.job);
   std::string chosen = textOf(read, envInfo(EnvVar::RendezvousPort).name),
               given = textOf(read, "MASTER_PORT");
   bool isNamed = !options.job.empty();

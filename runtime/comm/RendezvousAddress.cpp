@@ -70,16 +70,16 @@ std::string shown(std::string_view value) {
 
 constexpr const char *kRemedy = "; set MASTER_ADDR to rank 0's host";
 
-Status placeInStep(const LaunchEnvironment &launch, const EnvironmentReader &read,
-                   RendezvousAddress &place) {
+Status addressInStep(const LaunchEnvironment &launch, const EnvironmentReader &read,
+                     RendezvousAddress &rankZero) {
   std::string job = valueOf(read, "SLURM_JOB_ID"), step = valueOf(read, "SLURM_STEP_ID");
   if (!job.empty())
-    place.job = text("slurm ", job, ".", step);
-  place.variable = "SLURM_STEP_NODELIST";
-  std::string list = valueOf(read, place.variable.c_str());
+    rankZero.job = text("slurm ", job, ".", step);
+  rankZero.variable = "SLURM_STEP_NODELIST";
+  std::string list = valueOf(read, rankZero.variable.c_str());
   if (list.empty()) {
-    place.variable = "SLURM_JOB_NODELIST";
-    list = valueOf(read, place.variable.c_str());
+    rankZero.variable = "SLURM_JOB_NODELIST";
+    list = valueOf(read, rankZero.variable.c_str());
   }
   if (list.empty())
     return {};
@@ -96,40 +96,40 @@ Status placeInStep(const LaunchEnvironment &launch, const EnvironmentReader &rea
     return Status::invalidArgument(
         text(who, "the job has ", shown(components),
              " components (SLURM_HET_SIZE), of which each knows its own nodes alone", kRemedy));
-  Status status = firstHostOf(list, place.host);
+  Status status = firstHostOf(list, rankZero.host);
   if (!status.ok())
-    return Status::invalidArgument(text("reading the launch environment: ", place.variable, " is ",
-                                        status.message(), kRemedy));
+    return Status::invalidArgument(text("reading the launch environment: ", rankZero.variable,
+                                        " is ", status.message(), kRemedy));
   // Only rank 0 can tell.
   std::string own = valueOf(read, "SLURMD_NODENAME");
-  if (launch.rank == 0 && !own.empty() && own != place.host)
+  if (launch.rank == 0 && !own.empty() && own != rankZero.host)
     return Status::invalidArgument(text(who, "rank 0 is on node '", shown(own), "', and ",
-                                        place.variable, " begins with '", place.host, "'",
+                                        rankZero.variable, " begins with '", rankZero.host, "'",
                                         kRemedy));
   return {};
 }
 
 // mpirun places ranks from its own host on, unless it was told to leave that out; rank 0 sees
 // whether its daemon is mpirun.
-Status placeAtMpirun(const LaunchEnvironment &launch, const EnvironmentReader &read,
-                     RendezvousAddress &place) {
+Status addressAtMpirun(const LaunchEnvironment &launch, const EnvironmentReader &read,
+                       RendezvousAddress &rankZero) {
   if (std::string space = valueOf(read, "PMIX_NAMESPACE"); !space.empty())
-    place.job = text("pmix ", space);
+    rankZero.job = text("pmix ", space);
   if (launch.localSize == launch.size) {
-    place.host = "127.0.0.1";
-    place.variable = "OMPI_COMM_WORLD_LOCAL_SIZE";
+    rankZero.host = "127.0.0.1";
+    rankZero.variable = "OMPI_COMM_WORLD_LOCAL_SIZE";
     return {};
   }
   std::string uri = valueOf(read, "OMPI_MCA_orte_hnp_uri");
   std::string daemon = valueOf(read, "OMPI_MCA_orte_local_daemon_uri");
   if (uri.empty())
     return {};
-  place.variable = "OMPI_MCA_orte_hnp_uri";
-  place.host = addressesOf(uri);
-  if (place.host.empty())
-    return Status::invalidArgument(text("reading the launch environment: ", place.variable, " is '",
-                                        shown(uri), "', which has no address of mpirun's host",
-                                        kRemedy));
+  rankZero.variable = "OMPI_MCA_orte_hnp_uri";
+  rankZero.host = addressesOf(uri);
+  if (rankZero.host.empty())
+    return Status::invalidArgument(text("reading the launch environment: ", rankZero.variable,
+                                        " is '", shown(uri),
+                                        "', which has no address of mpirun's host", kRemedy));
   if (launch.rank == 0 && !daemon.empty() && daemon != uri)
     return Status::invalidArgument(text("joining the job of ", launch.source,
                                         ": rank 0 is not on mpirun's host, where the others would "
@@ -191,15 +191,16 @@ std::string addressesOf(std::string_view uri) {
 }
 
 Status findRendezvousAddress(const LaunchEnvironment &launch, const EnvironmentReader &read,
-                             RendezvousAddress &place) {
-  place = {};
+                             RendezvousAddress &rankZero) {
+  rankZero = {};
   switch (launch.launcher) {
   case Launcher::OpenMpi:
-    return placeAtMpirun(launch, read, place);
+    return addressAtMpirun(launch, read, rankZero);
   case Launcher::Slurm:
   case Launcher::
       Pmi: // srun --mpi=pmi2, and other launchers, which set none of Slurm's variables for a step
-    return valueOf(read, "SLURM_STEP_ID").empty() ? Status() : placeInStep(launch, read, place);
+    return valueOf(read, "SLURM_STEP_ID").empty() ? Status()
+                                                  : addressInStep(launch, read, rankZero);
   case Launcher::Torchrun:
   case Launcher::None:
     break;

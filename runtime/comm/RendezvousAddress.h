@@ -22,7 +22,7 @@ struct RendezvousAddress {
 // variable is malformed, and if rank 0 is known to be elsewhere: --distribution=arbitrary, a job of
 // several components, or a node other than this rank 0's.
 Status findRendezvousAddress(const LaunchEnvironment &launch, const EnvironmentReader &read,
-                             RendezvousAddress &place);
+                             RendezvousAddress &rankZero);
 
 // The first host of Slurm's host lists. InvalidArgument where `list` begins with none.
 // Example: "r[1-2]n[03-04,7],gpu4" gives "r1n03".

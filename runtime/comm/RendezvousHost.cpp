@@ -34,7 +34,7 @@ struct Stranger {
   bool isAnswered = false; // a refusal was sent; the peer closes the connection
 };
 
-struct Place { // state of a guest
+struct Peer { // state of a guest
   std::unique_ptr<Wire> wire;
   Hello hello;
   std::string hostAddress; // address of rank 0 as this guest reaches it
@@ -44,7 +44,7 @@ struct Place { // state of a guest
 class Host final : public Rendezvous {
 public:
   explicit Host(const RendezvousOptions &options)
-      : options(options), places(static_cast<size_t>(options.size)) {}
+      : options(options), peers(static_cast<size_t>(options.size)) {}
   ~Host() override {
     if (listener >= 0)
       ::close(listener);
@@ -76,8 +76,8 @@ private:
   int listener = -1;
   uint16_t port = 0;
   std::vector<Stranger> strangers;
-  std::vector<Place> places; // indexed by rank; rank 0's stays empty
-  std::string lastRefused;   // the last refused peer, with the reason
+  std::vector<Peer> peers; // indexed by rank; rank 0's stays empty
+  std::string lastRefused; // the last refused peer, with the reason
   std::string ownAddress, ownToken;
 };
 } // namespace
@@ -109,7 +109,7 @@ void Host::accept() {
     int on = 1;
     (void)::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     // The oldest has had most time.
-    if (strangers.size() >= kMostStrangers + places.size())
+    if (strangers.size() >= kMostStrangers + peers.size())
       strangers.erase(strangers.begin());
     strangers.emplace_back(socket);
   }
@@ -125,10 +125,10 @@ std::string Host::refusal(const Hello &hello) const {
   if (hello.rank == 0 || hello.rank >= hello.size)
     return text("rank ", hello.rank, " of ", hello.size, " is ",
                 hello.rank == 0 ? "rank 0 itself" : "none of them");
-  const Place &place = places[hello.rank];
-  if (place.wire)
-    return text("rank ", hello.rank, " is here already: process ", place.hello.process,
-                " on host '", place.hello.host, "'");
+  const Peer &peer = peers[hello.rank];
+  if (peer.wire)
+    return text("rank ", hello.rank, " is here already: process ", peer.hello.process, " on host '",
+                peer.hello.host, "'");
   return "";
 }
 
@@ -152,24 +152,24 @@ bool Host::receive(Stranger &stranger) {
     stranger.isAnswered = true;
     return true;
   }
-  Place &place = places[hello.rank];
+  Peer &peer = peers[hello.rank];
   sockaddr_storage local = {};
   socklen_t length = sizeof(local);
   (void)::getsockname(stranger.wire->descriptor(), reinterpret_cast<sockaddr *>(&local), &length);
-  place.hostAddress = addressText(local);
-  place.hello = hello;
-  place.wire = std::move(stranger.wire);
-  place.wire->send(Word::Taken, "");
+  peer.hostAddress = addressText(local);
+  peer.hello = hello;
+  peer.wire = std::move(stranger.wire);
+  peer.wire->send(Word::Taken, "");
   return false;
 }
 
 // Guests that have gone while others are waited for; they may come again.
 void Host::dropLost() {
-  for (Place &place : places) {
+  for (Peer &peer : peers) {
     std::vector<Message> messages;
     std::string why;
-    if (place.wire && (!place.wire->receive(kMostHello, messages, why) || !messages.empty()))
-      place = {};
+    if (peer.wire && (!peer.wire->receive(kMostHello, messages, why) || !messages.empty()))
+      peer = {};
   }
 }
 
@@ -184,9 +184,9 @@ void Host::poll(double deadline) {
     watched.push_back({listener, POLLIN, 0});
   for (const Stranger &stranger : strangers)
     add(*stranger.wire);
-  for (const Place &place : places)
-    if (place.wire && !place.hasSpoken)
-      add(*place.wire);
+  for (const Peer &peer : peers)
+    if (peer.wire && !peer.hasSpoken)
+      add(*peer.wire);
   double left = std::clamp(deadline - now(), 0.0, 0.1);
   (void)::poll(watched.data(), watched.size(), static_cast<int>(left * 1000) + 1);
 }
@@ -194,7 +194,7 @@ void Host::poll(double deadline) {
 std::vector<int> Host::missing() const {
   std::vector<int> ranks;
   for (int rank = 1; rank < options.size; ++rank)
-    if (!places[static_cast<size_t>(rank)].wire)
+    if (!peers[static_cast<size_t>(rank)].wire)
       ranks.push_back(rank);
   return ranks;
 }
@@ -204,12 +204,12 @@ std::string Host::describePresent() const {
   constexpr size_t most = 8;
   std::map<std::string, std::vector<int>> hosts;
   for (int rank = 1; rank < options.size; ++rank)
-    if (const Place &place = places[static_cast<size_t>(rank)]; place.wire)
-      hosts[place.hello.host].push_back(rank);
+    if (const Peer &peer = peers[static_cast<size_t>(rank)]; peer.wire)
+      hosts[peer.hello.host].push_back(rank);
   std::string out;
-  size_t told = 0;
+  size_t listed = 0;
   for (const auto &[host, ranks] : hosts)
-    if (told++ < most)
+    if (listed++ < most)
       out += text(out.empty() ? "" : ", ", listRanks(ranks), " on host '", host, "'");
   return hosts.size() > most ? text(out, " and those of ", hosts.size() - most, " more hosts")
                              : out;
@@ -218,15 +218,15 @@ std::string Host::describePresent() const {
 Status Host::fail(const std::string &reason) {
   strangers.clear();
   double deadline = now() + kFarewellSeconds;
-  for (Place &place : places)
-    if (place.wire)
-      place.wire->send(Word::Failed, reason);
-  auto isBusy = [](const Place &place) { return place.wire && place.wire->wantsToWrite(); };
-  while (now() < deadline && std::any_of(places.begin(), places.end(), isBusy)) {
+  for (Peer &peer : peers)
+    if (peer.wire)
+      peer.wire->send(Word::Failed, reason);
+  auto isBusy = [](const Peer &peer) { return peer.wire && peer.wire->wantsToWrite(); };
+  while (now() < deadline && std::any_of(peers.begin(), peers.end(), isBusy)) {
     ::usleep(10000);
-    for (Place &place : places)
-      if (place.wire)
-        place.wire->flush();
+    for (Peer &peer : peers)
+      if (peer.wire)
+        peer.wire->flush();
   }
   return Status::aborted(reason);
 }
@@ -268,12 +268,12 @@ Status Host::gather() {
 // the loopback, which is of no use to those of others.
 Status Host::welcome() {
   std::string outer, loopback = "127.0.0.1";
-  for (const Place &place : places) {
-    if (!place.wire)
+  for (const Peer &peer : peers) {
+    if (!peer.wire)
       continue;
-    if (!isLoopback(place.hello.address) && outer.empty())
-      outer = place.hostAddress;
-    if (place.hello.address == "::1")
+    if (!isLoopback(peer.hello.address) && outer.empty())
+      outer = peer.hostAddress;
+    if (peer.hello.address == "::1")
       loopback = "::1";
   }
   ownAddress = outer.empty() ? loopback : outer;
@@ -282,57 +282,57 @@ Status Host::welcome() {
     return fail(text("rank 0 is reached at ", ownAddress,
                      ", an address of one link, which says nothing on other machines; set "
                      "MASTER_ADDR to a global one"));
-  for (Place &place : places) {
-    if (!place.wire)
+  for (Peer &peer : peers) {
+    if (!peer.wire)
       continue;
-    std::string theirs = isLoopback(place.hello.address) ? ownAddress : place.hello.address;
+    std::string theirs = isLoopback(peer.hello.address) ? ownAddress : peer.hello.address;
     if ((theirs.find(':') != std::string::npos) != isSix && !options.isOver)
       return fail(text("rank 0 is reached over IPv4 by some ranks, over IPv6 by others (rank ",
-                       place.hello.rank, " on host '", place.hello.host, "' has ", theirs,
+                       peer.hello.rank, " on host '", peer.hello.host, "' has ", theirs,
                        ", rank 0 ", ownAddress, "); set MASTER_ADDR to an address of one kind"));
     std::string payload;
     put(payload, theirs);
     put(payload, ownToken);
-    place.wire->send(Word::Welcome, payload);
+    peer.wire->send(Word::Welcome, payload);
   }
   return {};
 }
 
 Status Host::collect(std::vector<std::vector<std::string>> &parcels) {
   double deadline = now() + options.seconds;
-  for (Place &place : places)
-    place.hasSpoken = !place.wire;
-  auto isSilent = [](const Place &place) { return !place.hasSpoken; };
-  while (std::any_of(places.begin(), places.end(), isSilent)) {
+  for (Peer &peer : peers)
+    peer.hasSpoken = !peer.wire;
+  auto isSilent = [](const Peer &peer) { return !peer.hasSpoken; };
+  while (std::any_of(peers.begin(), peers.end(), isSilent)) {
     if (now() > deadline) {
       std::vector<int> silent;
-      for (size_t rank = 1; rank < places.size(); ++rank)
-        if (isSilent(places[rank]))
+      for (size_t rank = 1; rank < peers.size(); ++rank)
+        if (isSilent(peers[rank]))
           silent.push_back(static_cast<int>(rank));
       return fail(text("rank 0 on host '", ownHostName(), "' waited ", options.seconds,
                        " s while ranks connect: ", listRanks(silent), " of ", options.size,
                        silent.size() == 1 ? " does" : " do", " not answer (",
                        silent.size() == 1 ? "it is" : "the first is", " process ",
-                       places[static_cast<size_t>(silent[0])].hello.process, " on host '",
-                       places[static_cast<size_t>(silent[0])].hello.host, "')"));
+                       peers[static_cast<size_t>(silent[0])].hello.process, " on host '",
+                       peers[static_cast<size_t>(silent[0])].hello.host, "')"));
     }
     poll(deadline);
-    for (Place &place : places) {
-      if (place.hasSpoken)
+    for (Peer &peer : peers) {
+      if (peer.hasSpoken)
         continue;
       std::vector<Message> messages;
       std::string why;
-      place.wire->flush();
-      bool isOpen = place.wire->receive(mostBytes(options.size), messages, why);
-      size_t rank = place.hello.rank;
-      place.hasSpoken = messages.size() == 1 && messages[0].word == Word::Parcel &&
-                        decodePieces(messages[0].payload, places.size(), parcels[rank]);
-      if (!messages.empty() && !place.hasSpoken)
+      peer.wire->flush();
+      bool isOpen = peer.wire->receive(mostBytes(options.size), messages, why);
+      size_t rank = peer.hello.rank;
+      peer.hasSpoken = messages.size() == 1 && messages[0].word == Word::Parcel &&
+                       decodePieces(messages[0].payload, peers.size(), parcels[rank]);
+      if (!messages.empty() && !peer.hasSpoken)
         why = "said what it could not say then";
-      if (!place.hasSpoken && (!isOpen || !messages.empty())) {
-        std::string who = text("rank ", rank, " on host '", place.hello.host, "' (process ",
-                               place.hello.process, ") ", why, " while ranks connect");
-        place.wire.reset();
+      if (!peer.hasSpoken && (!isOpen || !messages.empty())) {
+        std::string who = text("rank ", rank, " on host '", peer.hello.host, "' (process ",
+                               peer.hello.process, ") ", why, " while ranks connect");
+        peer.wire.reset();
         return fail(who);
       }
     }
@@ -341,7 +341,7 @@ Status Host::collect(std::vector<std::vector<std::string>> &parcels) {
 }
 
 Status Host::exchange(const std::vector<std::string> &sent, std::vector<std::string> &received) {
-  std::vector<std::vector<std::string>> parcels(places.size());
+  std::vector<std::vector<std::string>> parcels(peers.size());
   parcels[0] = sent;
   DTC_RETURN_IF_ERROR(collect(parcels));
   auto piecesFor = [&](size_t rank) {
@@ -351,14 +351,14 @@ Status Host::exchange(const std::vector<std::string> &sent, std::vector<std::str
     return pieces;
   };
   double deadline = now() + options.seconds;
-  for (size_t rank = 1; rank < places.size(); ++rank)
-    places[rank].wire->send(Word::Parcel, encodePieces(piecesFor(rank)));
-  auto isBusy = [](const Place &place) { return place.wire && place.wire->wantsToWrite(); };
-  while (std::any_of(places.begin(), places.end(), isBusy) && now() < deadline) {
+  for (size_t rank = 1; rank < peers.size(); ++rank)
+    peers[rank].wire->send(Word::Parcel, encodePieces(piecesFor(rank)));
+  auto isBusy = [](const Peer &peer) { return peer.wire && peer.wire->wantsToWrite(); };
+  while (std::any_of(peers.begin(), peers.end(), isBusy) && now() < deadline) {
     ::usleep(1000);
-    for (Place &place : places)
-      if (place.wire)
-        place.wire->flush();
+    for (Peer &peer : peers)
+      if (peer.wire)
+        peer.wire->flush();
   }
   received = piecesFor(0);
   return {};

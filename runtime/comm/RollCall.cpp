@@ -74,9 +74,9 @@ void RollCall::read() {
       left = words;
     else if (rank == kEnd)
       ended.emplace(words);
-    else if (told.empty()) {
-      told = format::printable(words);
-      toldAt = launchClock();
+    else if (reported.empty()) {
+      reported = format::printable(words);
+      reportedAt = launchClock();
     }
   }
 }

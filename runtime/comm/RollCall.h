@@ -33,8 +33,8 @@ public:
   bool haveAllEnded(int ranks) const { return static_cast<int>(ended.size()) == ranks; }
   // Returns the first reported reason why the job ended, empty if there is none. causeTime() is the
   // time of the report by launchClock().
-  const std::string &cause() const { return told; }
-  double causeTime() const { return toldAt; }
+  const std::string &cause() const { return reported; }
+  double causeTime() const { return reportedAt; }
   // Returns the last message of a rank to the next start of the job; empty if there is none.
   const std::string &note() const { return left; }
 
@@ -43,8 +43,8 @@ private:
   std::string address = "1";
   std::set<int> present;
   std::set<std::string> ended; // ranks as text
-  std::string told, left;
-  double toldAt = 0;
+  std::string reported, left;
+  double reportedAt = 0;
 };
 
 // Seconds since this machine began, on which the launcher and the ranks that report to it are.

@@ -70,7 +70,7 @@ Status chooseGroups(Control &control, const GroupsRequest &request,
     return useNccl(); // groups of one rank communicate nothing
   DTC_RETURN_IF_ERROR(checkSeveralRanks(request.libraries.environment()));
   const cu::Nccl *nccl = nullptr;
-  Status asked = request.gpu.place(mine.gpu), opened = request.libraries.nccl(nccl);
+  Status asked = request.gpu.pciAddress(mine.gpu), opened = request.libraries.nccl(nccl);
   std::string machine = request.libraries.machine();
   std::copy_n(machine.begin(), std::min(machine.size(), mine.machine.size()), mine.machine.begin());
   mine.hasGpu = asked.ok() ? 1 : 0;

@@ -77,14 +77,14 @@ bool packChoice(const CudnnEngine *engine, cu::BlasAlgo &choice) {
   if (engine->knobs.size() > kMostKnobs || engine->index < 0)
     return false;
   choice.data[0] = static_cast<uint64_t>(engine->index) + 1;
-  size_t place = 0;
+  size_t knob = 0;
   for (const auto &[type, value] : engine->knobs) {
     if (type < 0 || type > 254 || value < -kMostValue || value > kMostValue)
       return false;
     uint64_t packed =
         static_cast<uint64_t>(type + 1) << kValueBits | static_cast<uint64_t>(value + kMostValue);
-    choice.data[1 + place / 2] |= packed << (32 * (place % 2));
-    ++place;
+    choice.data[1 + knob / 2] |= packed << (32 * (knob % 2));
+    ++knob;
   }
   return true;
 }
@@ -95,8 +95,8 @@ bool unpackChoice(const cu::BlasAlgo &choice, CudnnEngine &engine, bool &isCudnn
   if (choice.data[kWords - 1] != kMark)
     return false;
   engine.index = isCudnn ? static_cast<int64_t>(choice.data[0]) - 1 : 0;
-  for (size_t place = 0; place < kMostKnobs; ++place) {
-    uint64_t packed = choice.data[1 + place / 2] >> (32 * (place % 2)) & 0xffffffff;
+  for (size_t knob = 0; knob < kMostKnobs; ++knob) {
+    uint64_t packed = choice.data[1 + knob / 2] >> (32 * (knob % 2)) & 0xffffffff;
     if (packed != 0)
       engine.knobs[static_cast<int>(packed >> kValueBits) - 1] =
           static_cast<int64_t>(packed & ((uint64_t(1) << kValueBits) - 1)) - kMostValue;
@@ -146,7 +146,7 @@ bool CudaAttention::open() {
 Status CudaAttention::makeGraph(Seen &seen) {
   if (seen.graph)
     return {};
-  auto made = std::make_unique<CudnnGraph>(*cudnn, CudnnPlace{.handle = handle});
+  auto made = std::make_unique<CudnnGraph>(*cudnn, CudnnTarget{.handle = handle});
   DTC_RETURN_IF_ERROR(buildAttention(seen.attention, *made));
   seen.graph = std::move(made);
   return {};
@@ -282,7 +282,7 @@ Status CudaAttention::checkTrial(const Seen &seen, const Trial &trial,
 
 // Measures one attention: runs our kernels once, collects plans of cuDNN that give the same result,
 // and chooses the fastest of all.
-Status CudaAttention::measure(Seen &seen, const TuningPlace &place,
+Status CudaAttention::measure(Seen &seen, const TuningContext &context,
                               WorkTimer::Clock::time_point deadline, cu::BlasAlgo &choice) {
   std::vector<StreamWork> works, before;
   std::vector<CudnnEngine> engines;
@@ -294,11 +294,11 @@ Status CudaAttention::measure(Seen &seen, const TuningPlace &place,
                 makeGraph(seen).ok() && seen.graph->engines(maxCudnnPlans, engines).ok();
   if (!canTry || engines.empty())
     return {};
-  DTC_RETURN_IF_ERROR(place.fill());
+  DTC_RETURN_IF_ERROR(context.fill());
   AttentionResults expected;
-  DTC_RETURN_IF_ERROR(runAll(before, place.stream));
-  DTC_RETURN_IF_ERROR(spoilResults(driver, seen.attention, place.stream));
-  DTC_RETURN_IF_ERROR(runAll(works, place.stream));
+  DTC_RETURN_IF_ERROR(runAll(before, context.stream));
+  DTC_RETURN_IF_ERROR(spoilResults(driver, seen.attention, context.stream));
+  DTC_RETURN_IF_ERROR(runAll(works, context.stream));
   DTC_RETURN_IF_ERROR(readResults(driver, seen.attention, expected));
   Scratch scratch(driver);
   Trials trials;
@@ -312,18 +312,18 @@ Status CudaAttention::measure(Seen &seen, const TuningPlace &place,
     if (!packChoice(&engine, packed) || !tryEngine(seen, engine, scratch, trials, trial).ok())
       continue;
     bool isRight = false;
-    DTC_RETURN_IF_ERROR(checkTrial(seen, *trial, expected, place.stream, isRight));
+    DTC_RETURN_IF_ERROR(checkTrial(seen, *trial, expected, context.stream, isRight));
     if (isRight)
       trials.push_back(std::move(trial));
   }
-  std::vector<WorkTimer::Way> ways = {[&] { return runAll(works, place.stream); }};
+  std::vector<WorkTimer::Way> ways = {[&] { return runAll(works, context.stream); }};
   for (const std::unique_ptr<Trial> &trial : trials)
-    ways.emplace_back([this, &place, each = trial.get()] {
-      return each->plan->run(handle, *each->pack, place.stream);
+    ways.emplace_back([this, &context, each = trial.get()] {
+      return each->plan->run(handle, *each->pack, context.stream);
     });
   size_t best = 0;
   if (!trials.empty())
-    DTC_RETURN_IF_ERROR(WorkTimer(driver, pool, place.stream).choose(ways, deadline, best));
+    DTC_RETURN_IF_ERROR(WorkTimer(driver, pool, context.stream).choose(ways, deadline, best));
   // Chooses the first, our kernels, if the measurement was cut short.
   isCutShort = isCutShort || (!trials.empty() && WorkTimer::Clock::now() >= deadline);
   if (best > 0) {
@@ -350,7 +350,7 @@ bool CudaAttention::keep(Seen &seen, const cu::BlasAlgo &kept) {
 
 // Handles the most expensive attentions of a step first, as time may run out.
 Status CudaAttention::choose(const std::vector<uint64_t> &ours, const TuningChoices &kept,
-                             const TuningPlace &place, WorkTimer::Clock::time_point deadline,
+                             const TuningContext &context, WorkTimer::Clock::time_point deadline,
                              TuningChoices &choices) {
   std::vector<uint64_t> unknown;
   for (uint64_t hash : ours) {
@@ -367,11 +367,11 @@ Status CudaAttention::choose(const std::vector<uint64_t> &ours, const TuningChoi
     return std::pair(attentions[y].flops, x) < std::pair(attentions[x].flops, y);
   });
   for (uint64_t hash : unknown)
-    if (Status status = measure(attentions[hash], place, deadline, choices[hash]); !status.ok())
+    if (Status status = measure(attentions[hash], context, deadline, choices[hash]); !status.ok())
       return {status.statusCode(),
               text("measuring cuDNN's attention, which DTC_TUNING_MS=0 leaves out: ",
                    status.message())};
-  return unknown.empty() ? Status() : place.clear();
+  return unknown.empty() ? Status() : context.clear();
 }
 
 void CudaAttention::drop() {
@@ -384,7 +384,7 @@ void CudaAttention::drop() {
 
 // Runs each plan once, which loads its code: loading it later might make the driver wait for
 // streams that wait for other ranks.
-Status CudaAttention::takeHere(const TuningPlace &place, const TuningChoices &all) {
+Status CudaAttention::takeHere(const TuningContext &context, const TuningChoices &all) {
   uint64_t bytes = 0;
   for (auto &[hash, each] : attentions) {
     CudnnEngine engine;
@@ -408,13 +408,13 @@ Status CudaAttention::takeHere(const TuningPlace &place, const TuningChoices &al
     CudnnObject pack;
     DTC_RETURN_IF_ERROR(
         each.plan->pack(pointersOf(each.attention), reinterpret_cast<void *>(workspace), pack));
-    DTC_RETURN_IF_ERROR(each.plan->run(handle, pack, place.stream));
+    DTC_RETURN_IF_ERROR(each.plan->run(handle, pack, context.stream));
     DTC_CUDA(driver, cuCtxSynchronize);
   }
   return {};
 }
 
-Status CudaAttention::take(Control &control, const TuningPlace &place, TuningChoices &all,
+Status CudaAttention::take(Control &control, const TuningContext &context, TuningChoices &all,
                            std::string &notice) {
   auto add = [&](const std::string &words) { notice += (notice.empty() ? "" : "; ") + words; };
   if (!disagreement.empty())
@@ -432,7 +432,7 @@ Status CudaAttention::take(Control &control, const TuningPlace &place, TuningCho
         "DTC_TUNING_MS");
   if (!isAny)
     return {};
-  Status here = takeHere(place, all);
+  Status here = takeHere(context, all);
   int lowest = -1;
   DTC_RETURN_IF_ERROR(agree(control, Status(), !here.ok(), lowest));
   if (lowest >= 0) {
@@ -443,7 +443,7 @@ Status CudaAttention::take(Control &control, const TuningPlace &place, TuningCho
     add(text("cuDNN's attention, which is faster, is not used, as rank ", lowest, " cannot have it",
              here.ok() ? "" : ": ", here.message()));
   }
-  return place.clear();
+  return context.clear();
 }
 
 } // namespace dtc::rt

@@ -43,9 +43,9 @@ public:
   std::vector<uint64_t> seen() const override;
   void addTo(TuningKey &key) override;
   Status choose(const std::vector<uint64_t> &ours, const TuningChoices &kept,
-                const TuningPlace &place, WorkTimer::Clock::time_point deadline,
+                const TuningContext &context, WorkTimer::Clock::time_point deadline,
                 TuningChoices &choices) override;
-  Status take(Control &control, const TuningPlace &place, TuningChoices &all,
+  Status take(Control &control, const TuningContext &context, TuningChoices &all,
               std::string &notice) override;
 
 private:
@@ -68,7 +68,7 @@ private:
   Status ourWorks(const AttentionCase &attention, std::vector<StreamWork> &works);
   // Checks that a saved choice still holds; makes the plan if it is one of cuDNN.
   bool keep(Seen &seen, const cu::BlasAlgo &kept);
-  Status measure(Seen &seen, const TuningPlace &place, WorkTimer::Clock::time_point deadline,
+  Status measure(Seen &seen, const TuningContext &context, WorkTimer::Clock::time_point deadline,
                  cu::BlasAlgo &choice);
   // Fails with Unavailable if cuDNN does not support the engine, or memory is insufficient.
   Status tryEngine(const Seen &seen, const CudnnEngine &engine, Scratch &scratch, Trials &trials,
@@ -78,7 +78,7 @@ private:
   // Checks that a trial gives the results of our kernels, and the same bits twice.
   Status checkTrial(const Seen &seen, const Trial &trial, const AttentionResults &expected,
                     cu::Stream stream, bool &isRight);
-  Status takeHere(const TuningPlace &place, const TuningChoices &all);
+  Status takeHere(const TuningContext &context, const TuningChoices &all);
   void drop();
   Status allocate(uint64_t bytes, cu::DevicePtr &memory) const;
 

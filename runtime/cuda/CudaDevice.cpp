@@ -264,15 +264,15 @@ Status CudaDevice::fillArena() {
 }
 
 Status CudaDevice::tune(Control &control, const CommandSource &commands) {
-  TuningPlace place{.stream = streams[0],
-                    .device = gpu.model(),
-                    .capability = gpu.computeCapability(),
-                    .saves = options.localRank == 0,
-                    .fill = [this] { return fillArena(); },
-                    .clear = [this] { return clearArena(); }};
+  TuningContext context{.stream = streams[0],
+                        .device = gpu.model(),
+                        .capability = gpu.computeCapability(),
+                        .saves = options.localRank == 0,
+                        .fill = [this] { return fillArena(); },
+                        .clear = [this] { return clearArena(); }};
   std::string notice;
   DTC_RETURN_IF_ERROR(tuneAll(control, {attention.get(), gemm.get()}, driver, commands,
-                              options.tuning, place, notice));
+                              options.tuning, context, notice));
   if (!notice.empty() && options.notice && control.rank() == 0)
     options.notice(notice);
   return {};

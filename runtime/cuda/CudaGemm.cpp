@@ -136,21 +136,21 @@ Status CudaGemm::fastest(WorkTimer &timer, const Seen &product,
 }
 
 // Handles the most expensive matrix products of a step first, as time may run out.
-Status CudaGemm::measure(std::vector<Seen> unknown, const TuningPlace &place,
+Status CudaGemm::measure(std::vector<Seen> unknown, const TuningContext &context,
                          WorkTimer::Clock::time_point deadline, void *workspace) {
-  DTC_RETURN_IF_ERROR(place.fill());
+  DTC_RETURN_IF_ERROR(context.fill());
   std::sort(unknown.begin(), unknown.end(), [](const Seen &x, const Seen &y) {
     return std::pair(y.flops, x.product) < std::pair(x.flops, y.product);
   });
-  WorkTimer timer(driver, pool, place.stream);
+  WorkTimer timer(driver, pool, context.stream);
   for (const Seen &each : unknown)
-    DTC_RETURN_IF_ERROR(fastest(timer, each, deadline, workspace, place.stream));
+    DTC_RETURN_IF_ERROR(fastest(timer, each, deadline, workspace, context.stream));
   return {};
 }
 
 // Accepts a saved choice only if cuBLASLt offers it now and it runs.
 Status CudaGemm::choose(const std::vector<uint64_t> &ours, const TuningChoices &kept,
-                        const TuningPlace &place, WorkTimer::Clock::time_point deadline,
+                        const TuningContext &context, WorkTimer::Clock::time_point deadline,
                         TuningChoices &choices) {
   cu::DevicePtr address = 0;
   DTC_RETURN_IF_ERROR(workspaceOf(0, address));
@@ -162,22 +162,22 @@ Status CudaGemm::choose(const std::vector<uint64_t> &ours, const TuningChoices &
     bool isKnown = found != kept.end() && each.plan->offers(found->second);
     if (isKnown) {
       each.plan->choose(found->second);
-      isKnown = each.plan->run(each.operands, workspace, place.stream).ok();
+      isKnown = each.plan->run(each.operands, workspace, context.stream).ok();
     }
     if (!isKnown)
       unknown.push_back(each);
   }
   DTC_CUDA(driver, cuCtxSynchronize);
   if (!unknown.empty())
-    DTC_RETURN_IF_ERROR(measure(std::move(unknown), place, deadline, workspace));
+    DTC_RETURN_IF_ERROR(measure(std::move(unknown), context, deadline, workspace));
   for (uint64_t product : ours)
     choices[product] = products[product].plan->choice();
-  return place.clear();
+  return context.clear();
 }
 
 // Takes only choices that this GPU supports: a GPU of another kind may not support the algorithm,
 // and would not give the same bits either.
-Status CudaGemm::take(Control & /*control*/, const TuningPlace & /*place*/, TuningChoices &all,
+Status CudaGemm::take(Control & /*control*/, const TuningContext & /*context*/, TuningChoices &all,
                       std::string & /*notice*/) {
   for (const auto &[product, each] : products)
     if (const cu::BlasAlgo &choice = all[product];

@@ -26,9 +26,9 @@ public:
   std::vector<uint64_t> seen() const override;
   void addTo(TuningKey &key) override;
   Status choose(const std::vector<uint64_t> &ours, const TuningChoices &kept,
-                const TuningPlace &place, WorkTimer::Clock::time_point deadline,
+                const TuningContext &context, WorkTimer::Clock::time_point deadline,
                 TuningChoices &choices) override;
-  Status take(Control &control, const TuningPlace &place, TuningChoices &all,
+  Status take(Control &control, const TuningContext &context, TuningChoices &all,
               std::string &notice) override;
 
 private:
@@ -51,7 +51,7 @@ private:
   // Returns the plan of `command`; `product` gets the hash of its description.
   Status planOf(const Command &command, uint64_t &product, GemmPlan *&plan);
   Status workspaceOf(int stream, cu::DevicePtr &workspace);
-  Status measure(std::vector<Seen> unknown, const TuningPlace &place,
+  Status measure(std::vector<Seen> unknown, const TuningContext &context,
                  WorkTimer::Clock::time_point deadline, void *workspace);
   // Chooses the fastest algorithm of a matrix product.
   Status fastest(WorkTimer &timer, const Seen &product, WorkTimer::Clock::time_point deadline,

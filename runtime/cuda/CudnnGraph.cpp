@@ -249,8 +249,8 @@ void CudnnGraph::reshape(const CudnnTensor &x, const CudnnTensor &y) {
 Status CudnnGraph::finish() {
   const CudnnObject &made = object(cu::cudnnOpGraph);
   if (status.ok()) {
-    if (place.handle)
-      note(made.set(cu::cudnnGraphHandle, cu::cudnnTypeHandle, 1, &place.handle));
+    if (target.handle)
+      note(made.set(cu::cudnnGraphHandle, cu::cudnnTypeHandle, 1, &target.handle));
     note(made.set(cu::cudnnGraphOps, cu::cudnnTypeDescriptor, ops.size(), ops.data()));
     note(made.finalize());
     graph = &objects.back();
@@ -289,8 +289,8 @@ Status CudnnGraph::enginesOf(int mode, size_t most, std::vector<CudnnEngine> &fo
   DTC_RETURN_IF_ERROR(heuristics.create(cudnn, cu::cudnnHeuristics));
   DTC_RETURN_IF_ERROR(heuristics.setObject(cu::cudnnHeuristicsGraph, graph->get()));
   DTC_RETURN_IF_ERROR(heuristics.setEnum(cu::cudnnHeuristicsMode, cu::cudnnTypeHeuristics, mode));
-  if (place.properties)
-    DTC_RETURN_IF_ERROR(heuristics.setObject(cu::cudnnHeuristicsDevice, place.properties));
+  if (target.properties)
+    DTC_RETURN_IF_ERROR(heuristics.setObject(cu::cudnnHeuristicsDevice, target.properties));
   if (!heuristics.finalize().ok())
     return {}; // cuDNN has no engine for the graph
   int64_t count = 0;
@@ -328,8 +328,8 @@ Status CudnnGraph::plan(const CudnnEngine &engine, std::unique_ptr<CudnnPlan> &p
   DTC_RETURN_IF_ERROR(of.create(cudnn, cu::cudnnEngine));
   DTC_RETURN_IF_ERROR(of.setObject(cu::cudnnEngineGraph, graph->get()));
   DTC_RETURN_IF_ERROR(of.setInt(cu::cudnnEngineIndex, engine.index));
-  if (place.properties)
-    DTC_RETURN_IF_ERROR(of.setObject(cu::cudnnEngineDevice, place.properties));
+  if (target.properties)
+    DTC_RETURN_IF_ERROR(of.setObject(cu::cudnnEngineDevice, target.properties));
   DTC_RETURN_IF_ERROR(of.finalize());
   std::vector<cu::CudnnDescriptor> knobs;
   for (const auto &[type, value] : engine.knobs) {
@@ -349,10 +349,10 @@ Status CudnnGraph::plan(const CudnnEngine &engine, std::unique_ptr<CudnnPlan> &p
   DTC_RETURN_IF_ERROR(config.finalize());
   CudnnObject &ready = owned.emplace_back();
   DTC_RETURN_IF_ERROR(ready.create(cudnn, cu::cudnnPlan));
-  if (place.handle)
-    DTC_RETURN_IF_ERROR(ready.set(cu::cudnnPlanHandle, cu::cudnnTypeHandle, 1, &place.handle));
-  if (place.properties)
-    DTC_RETURN_IF_ERROR(ready.setObject(cu::cudnnPlanDevice, place.properties));
+  if (target.handle)
+    DTC_RETURN_IF_ERROR(ready.set(cu::cudnnPlanHandle, cu::cudnnTypeHandle, 1, &target.handle));
+  if (target.properties)
+    DTC_RETURN_IF_ERROR(ready.setObject(cu::cudnnPlanDevice, target.properties));
   DTC_RETURN_IF_ERROR(ready.setObject(cu::cudnnPlanConfig, config.get()));
   DTC_RETURN_IF_ERROR(ready.finalize());
   int64_t bytes = 0;

@@ -15,7 +15,7 @@ namespace dtc::rt {
 
 // The device that cuDNN plans for: that of a handle, or, for inspection, one described by a
 // descriptor of device properties.
-struct CudnnPlace {
+struct CudnnTarget {
   cu::CudnnHandle handle = nullptr;
   cu::CudnnDescriptor properties = nullptr;
 };
@@ -92,7 +92,7 @@ private:
 // which finish() returns.
 class CudnnGraph {
 public:
-  CudnnGraph(const cu::Cudnn &cudnn, const CudnnPlace &place) : cudnn(cudnn), place(place) {}
+  CudnnGraph(const cu::Cudnn &cudnn, const CudnnTarget &target) : cudnn(cudnn), target(target) {}
   CudnnGraph(const CudnnGraph &) = delete;
   CudnnGraph &operator=(const CudnnGraph &) = delete;
 
@@ -147,7 +147,7 @@ private:
   Status readConfig(cu::CudnnDescriptor config, CudnnEngine &engine, bool &isFit) const;
 
   const cu::Cudnn &cudnn;
-  CudnnPlace place;
+  CudnnTarget target;
   Status status;
   std::deque<CudnnObject> objects;
   std::map<int64_t, cu::CudnnDescriptor> tensors; // keyed by id

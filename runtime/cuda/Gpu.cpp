@@ -51,11 +51,11 @@ Status Gpu::checkArch(const std::string &arch) const {
                                   capability));
 }
 
-Status Gpu::place(std::array<int, 3> &place) const {
+Status Gpu::pciAddress(std::array<int, 3> &pciAddress) const {
   constexpr std::array<int, 3> attributes{cu::attributePciDomain, cu::attributePciBus,
                                           cu::attributePciDevice};
   for (size_t i = 0; i < attributes.size(); ++i)
-    DTC_CUDA(driver, cuDeviceGetAttribute, &place[i], attributes[i], device);
+    DTC_CUDA(driver, cuDeviceGetAttribute, &pciAddress[i], attributes[i], device);
   return {};
 }
 

@@ -25,7 +25,7 @@ public:
   void enter() const { (void)driver.cuCtxSetCurrent(context); }
   // Returns the position in the machine: domain, bus, device. Parts of one GPU (MIG), which NCCL
   // treats as one, have the same position.
-  Status place(std::array<int, 3> &place) const;
+  Status pciAddress(std::array<int, 3> &pciAddress) const;
 
   // Returns a text such as "GPU 0 'NVIDIA H200'".
   const std::string &name() const { return description; }

@@ -81,7 +81,7 @@ public:
 
 private:
   Status open(size_t ranks);
-  // Starts to connect; settle() ends it. The rank at place 0 of each line creates its identity.
+  // Starts to connect; settle() ends it. The rank at position 0 of each line creates its identity.
   Status connect(const cu::NcclId &id, const Line &like, const format::Communicator &kind,
                  Line *&made);
   Status finish(Line &line);
@@ -220,15 +220,15 @@ Status NcclGroups::create(Control &control, const GroupSpec &spec, int &number) 
   DTC_RETURN_IF_ERROR(open(static_cast<size_t>(control.size())));
   hasBeside = hasBeside || spec.numBeside > 0;
   std::span<const uint32_t> list; // the list with this rank
-  size_t place = 0;
+  size_t position = 0;
   for (size_t i = 0; i < spec.ranks.size(); ++i)
     if (spec.ranks[i] == static_cast<uint32_t>(control.rank())) {
-      place = i % spec.size;
-      list = spec.ranks.subspan(i - place, spec.size);
+      position = i % spec.size;
+      list = spec.ranks.subspan(i - position, spec.size);
     }
   cu::NcclId id{};
   bool isTransfer = spec.shift != 0;
-  if (!list.empty() && (isTransfer ? spec.sends : place == 0))
+  if (!list.empty() && (isTransfer ? spec.sends : position == 0))
     DTC_NCCL_CALL(*nccl, ncclGetUniqueId, &id);
   std::vector<cu::NcclId> ids(static_cast<size_t>(control.size()));
   DTC_RETURN_IF_ERROR(control.allGather(&id, ids.data(), sizeof(id), DataType::U8));
@@ -242,18 +242,18 @@ Status NcclGroups::create(Control &control, const GroupSpec &spec, int &number) 
   Line like;
   like.name = spec.name;
   like.ranks = group.ranks;
-  like.place = static_cast<int>(place);
+  like.position = static_cast<int>(position);
   if (!isTransfer) {
     DTC_RETURN_IF_ERROR(connect(ids[list[0]], like, kind, group.line));
     DTC_RETURN_IF_ERROR(finish(*group.line));
     return spec.exchanges ? greet(group) : Status();
   }
   like.ranks = 2;
-  size_t sender = (place + spec.size - spec.shift % spec.size) % spec.size;
-  like.place = 0;
+  size_t sender = (position + spec.size - spec.shift % spec.size) % spec.size;
+  like.position = 0;
   if (spec.sends)
     DTC_RETURN_IF_ERROR(connect(id, like, kind, group.line));
-  like.place = 1;
+  like.position = 1;
   kind.receives = true;
   if (spec.receives)
     DTC_RETURN_IF_ERROR(connect(ids[list[sender]], like, kind, group.receives));
@@ -343,9 +343,9 @@ Status NcclGroups::connect(const cu::NcclId &id, const Line &like, const format:
   if (watch->isStopped())
     return Status::aborted("the device was stopped");
   made->isCalling = true;
-  return explain(
-      cu::check(*nccl, "ncclCommInitRankConfig",
-                nccl->ncclCommInitRankConfig(&made->comm, made->ranks, id, made->place, &config)));
+  return explain(cu::check(
+      *nccl, "ncclCommInitRankConfig",
+      nccl->ncclCommInitRankConfig(&made->comm, made->ranks, id, made->position, &config)));
 }
 
 Status NcclGroups::finish(Line &line) {
@@ -425,7 +425,7 @@ Status NcclGroups::exchangeAll(const Line &line, const Command &command, cu::Str
 
 Status NcclGroups::call(const Line &line, const Command &command, cu::Stream stream) {
   if (const format::Transfer *op = command.source->op_as_Transfer()) {
-    int peer = 1 - line.place;
+    int peer = 1 - line.position;
     cu::NcclType type = typeOf(op->dtype());
     if (op->kind() == format::TransferKind::send)
       DTC_NCCL_CALL(*nccl, ncclSend, command.buffers[0], op->count(), type, peer, line.comm,

@@ -86,21 +86,21 @@ Status checkVersions(const Nccl &nccl, int driverVersion) {
   std::string what =
       text("NCCL, by which ranks on several GPUs exchange data, is version ", nccl.version / 10000,
            ".", nccl.version / 100 % 100, ".", nccl.version % 100);
-  const char *place = ", or name its folder in LD_LIBRARY_PATH";
+  const char *advice = ", or name its folder in LD_LIBRARY_PATH";
   if (nccl.version < leastNccl)
     return Status::unavailable(text(what, ", which deadlocks pipelines: install NVIDIA's NCCL ",
-                                    "2.27.3 or later", place));
+                                    "2.27.3 or later", advice));
   if (nccl.toolkit != 0 && nccl.toolkit < leastNcclToolkit)
     return Status::unavailable(text(what, " built with CUDA ", ofCuda(nccl.toolkit),
                                     ", which deadlocks pipelines: install a build of CUDA 12.3 or "
                                     "later",
-                                    place));
+                                    advice));
   if (nccl.toolkit / 1000 > driverVersion / 1000)
     return Status::unavailable(text(what, " built with CUDA ", ofCuda(nccl.toolkit),
                                     ", and the driver is of CUDA ", ofCuda(driverVersion),
                                     ": update the NVIDIA driver, or install the build of NCCL for "
                                     "CUDA ",
-                                    driverVersion / 1000, place));
+                                    driverVersion / 1000, advice));
   return {};
 }
 

@@ -133,7 +133,7 @@ Status NcclWatch::look(uint64_t &tag) {
       line.seen = running;
       line.since = now;
     } else if (operation && now - line.since > Seconds(options.timeoutSeconds)) {
-      return Status::aborted(text(operation->what, ", in which this rank is number ", line.place,
+      return Status::aborted(text(operation->what, ", in which this rank is number ", line.position,
                                   " of ", line.ranks, ", did not end within ",
                                   options.timeoutSeconds, " s: another rank has not come to it",
                                   othersBefore(line)));

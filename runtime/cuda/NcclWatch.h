@@ -26,7 +26,7 @@ struct NcclLine {
   };
 
   std::string name;
-  int ranks = 1, place = 0; // `place` is that of this rank
+  int ranks = 1, position = 0; // `position` is that of this rank
   cu::NcclComm comm = nullptr;
   void *registration = nullptr;
   std::vector<Operation> operations;

@@ -19,7 +19,7 @@ struct Functions {
   static constexpr size_t most = 16; // number 0 is unused
   unsigned size = 0;
   std::array<Function, most> functions = {};
-  std::array<Function *, most + 1> places = {}; // null after the last
+  std::array<Function *, most + 1> pointers = {}; // null after the last
 };
 
 std::array<Functions, numModules> modules;
@@ -28,7 +28,7 @@ int getModuleFunctions(int module, Function ***table, unsigned *size) {
   if (module < 1 || module >= static_cast<int>(numModules))
     return 0;
   Functions &found = modules[static_cast<size_t>(module)];
-  *table = found.places.data();
+  *table = found.pointers.data();
   *size = found.size;
   return 1;
 }
@@ -56,7 +56,7 @@ void makeTables() {
     Functions &made = modules[module];
     made.size = sizes[module];
     for (size_t i = 1; i < made.size; ++i)
-      made.places[i] = &made.functions[i];
+      made.pointers[i] = &made.functions[i];
   }
 }
 

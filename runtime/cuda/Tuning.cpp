@@ -28,8 +28,9 @@ Status seeAll(const std::vector<Tunable *> &kinds, const cu::Driver &driver,
 
 Status tuneAll(Control &control, const std::vector<Tunable *> &kinds, const cu::Driver &driver,
                const CommandSource &commands, const TuningOptions &options,
-               const TuningPlace &place, std::string &notice) {
-  TuningKey key{.program = options.program, .device = place.device, .capability = place.capability};
+               const TuningContext &context, std::string &notice) {
+  TuningKey key{
+      .program = options.program, .device = context.device, .capability = context.capability};
   int lowest = -1;
   Status looked = options.seconds > 0 ? seeAll(kinds, driver, commands, key) : Status();
   DTC_RETURN_IF_ERROR(agree(control, looked, options.seconds <= 0, lowest));
@@ -37,7 +38,7 @@ Status tuneAll(Control &control, const std::vector<Tunable *> &kinds, const cu::
     return {}; // without time to measure, the first choice is used
   std::vector<std::string> files;
   for (const std::string &path : options.files)
-    files.push_back(tuningFile(path, place.device));
+    files.push_back(tuningFile(path, context.device));
   TuningChoices kept, all;
   bool isKept = loadChoices(files, key, kept);
   std::vector<uint64_t> mine;
@@ -55,14 +56,14 @@ Status tuneAll(Control &control, const std::vector<Tunable *> &kinds, const cu::
       auto now = Clock::now();
       auto deadline = kind == kinds.back() ? end : now + (end - now) / 2;
       if (!its.empty())
-        DTC_RETURN_IF_ERROR(kind->choose(its, kept, place, deadline, choices));
+        DTC_RETURN_IF_ERROR(kind->choose(its, kept, context, deadline, choices));
     }
     return {};
   };
   DTC_RETURN_IF_ERROR(agreeOnChoices(control, mine, chooseOurs, all));
   for (Tunable *kind : kinds)
-    DTC_RETURN_IF_ERROR(kind->take(control, place, all, notice));
-  if (place.saves && !files.empty() && !all.empty() && !(isKept && kept == all))
+    DTC_RETURN_IF_ERROR(kind->take(control, context, all, notice));
+  if (context.saves && !files.empty() && !all.empty() && !(isKept && kept == all))
     if (Status status = saveChoices(files, key, all); !status.ok())
       notice += format::text(
           notice.empty() ? "" : "; ",

@@ -18,7 +18,7 @@ struct TuningOptions {
 };
 
 // The device on which tuning measures.
-struct TuningPlace {
+struct TuningContext {
   cu::Stream stream = nullptr; // number 0
   std::string device = {};     // "NVIDIA H200"
   int capability = 0;
@@ -41,11 +41,11 @@ public:
   // Chooses for `ours`, some of the operations seen: as in `kept`, else by measuring until
   // `deadline`.
   virtual Status choose(const std::vector<uint64_t> &ours, const TuningChoices &kept,
-                        const TuningPlace &place, WorkTimer::Clock::time_point deadline,
+                        const TuningContext &context, WorkTimer::Clock::time_point deadline,
                         TuningChoices &choices) = 0;
   // Uses the choices in `all`, which has those of all ranks, or changes them if they are
   // impossible. Collective. `notice` gets messages for the user.
-  virtual Status take(Control &control, const TuningPlace &place, TuningChoices &all,
+  virtual Status take(Control &control, const TuningContext &context, TuningChoices &all,
                       std::string &notice) = 0;
 };
 
@@ -54,6 +54,6 @@ public:
 // machine. Collective. Each kind has half of the remaining time, in order.
 Status tuneAll(Control &control, const std::vector<Tunable *> &kinds, const cu::Driver &driver,
                const CommandSource &commands, const TuningOptions &options,
-               const TuningPlace &place, std::string &notice);
+               const TuningContext &context, std::string &notice);
 
 } // namespace dtc::rt

@@ -54,8 +54,8 @@ Status findDocuments(const TokenSource &tokens, std::optional<int32_t> end,
 namespace {
 
 // Returns the weight of a token's loss in a document of `length` tokens, as the bits of f32.
-int32_t weightOf(uint64_t place, uint64_t length) {
-  return std::bit_cast<int32_t>(place + 1 < length ? 1 / static_cast<float>(length - 1) : 0.0f);
+int32_t weightOf(uint64_t position, uint64_t length) {
+  return std::bit_cast<int32_t>(position + 1 < length ? 1 / static_cast<float>(length - 1) : 0.0f);
 }
 
 // Returns the elements of a buffer of bytes.
@@ -63,8 +63,8 @@ std::span<int32_t> elementsOf(std::span<std::byte> out) {
   return {reinterpret_cast<int32_t *>(out.data()), out.size() / kSampleElementBytes};
 }
 
-Status checkPlace(const std::string &name, uint64_t index, uint64_t begin, uint64_t count,
-                  uint64_t samples, uint64_t length) {
+Status checkPosition(const std::string &name, uint64_t index, uint64_t begin, uint64_t count,
+                     uint64_t samples, uint64_t length) {
   if (index < samples && begin <= length && count <= length - begin)
     return {};
   return Status::invalidArgument(text("reading '", name, "': wanted ", count, " tokens from token ",
@@ -83,7 +83,8 @@ public:
 
   Status read(uint64_t index, uint64_t begin, std::span<std::byte> bytes) const override {
     std::span<int32_t> out = elementsOf(bytes);
-    DTC_RETURN_IF_ERROR(checkPlace(name(), index, begin, out.size(), samples(), packing->length()));
+    DTC_RETURN_IF_ERROR(
+        checkPosition(name(), index, begin, out.size(), samples(), packing->length()));
     uint64_t end = begin + out.size(), at = 0; // `at`: the place of a piece in the sample
     int32_t number = 0;
     for (const PackedPiece &piece : packing->piecesOf(index)) {
@@ -94,8 +95,8 @@ public:
       at += piece.length;
       ++number;
     }
-    for (uint64_t place = std::max(at, begin); place < end; ++place)
-      out[place - begin] = empty(number + static_cast<int32_t>(place - at));
+    for (uint64_t position = std::max(at, begin); position < end; ++position)
+      out[position - begin] = empty(number + static_cast<int32_t>(position - at));
     return {};
   }
 
@@ -147,7 +148,7 @@ public:
 
   Status read(uint64_t index, uint64_t begin, std::span<std::byte> bytes) const override {
     std::span<int32_t> out = elementsOf(bytes);
-    DTC_RETURN_IF_ERROR(checkPlace(name(), index, begin, out.size(), samples(), length));
+    DTC_RETURN_IF_ERROR(checkPosition(name(), index, begin, out.size(), samples(), length));
     if (input == DocumentInput::Tokens ||
         (given && (input == DocumentInput::Positions || input == DocumentInput::Weights)))
       return given->read(index, begin, bytes);
@@ -174,11 +175,11 @@ public:
 private:
   static void placeTokens(std::span<const int32_t> numbers, uint64_t begin,
                           std::span<int32_t> out) {
-    int32_t place = 0;
+    int32_t position = 0;
     for (uint64_t i = 0; i < begin + out.size(); ++i) {
-      place = i > 0 && numbers[i] == numbers[i - 1] ? place + 1 : 0;
+      position = i > 0 && numbers[i] == numbers[i - 1] ? position + 1 : 0;
       if (i >= begin)
-        out[i - begin] = place;
+        out[i - begin] = position;
     }
   }
 

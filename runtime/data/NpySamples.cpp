@@ -106,9 +106,9 @@ Status NpySamples::refuse(const std::string &value, uint64_t index, uint64_t ele
   else if (value == "-100") // PyTorch's ignore_index
     wanted += "; for targets that do not count, write 'ignoring -100' behind the operands of the "
               "model's graph.cross_entropy ('dtc import' writes the model as text)";
-  std::string place = type.shape.empty() ? "" : text(", element ", element);
+  std::string position = type.shape.empty() ? "" : text(", element ", element);
   return Status::dataLoss(text("reading '", name(), "' for input '", type.input, "': sample ",
-                               index, place, " is ", value, "; wanted ", wanted));
+                               index, position, " is ", value, "; wanted ", wanted));
 }
 
 template <typename T>

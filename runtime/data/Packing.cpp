@@ -133,16 +133,16 @@ void Packing::addWindow(std::span<const PackedPiece> window) {
     rooms.put(room, free - piece.length);
   }
   // The place of each room's next piece.
-  std::vector<uint64_t> places;
-  uint64_t place = pieces.size();
+  std::vector<uint64_t> positions;
+  uint64_t position = pieces.size();
   for (uint64_t count : counts) {
-    places.push_back(place);
-    place += count;
-    firstPieces.push_back(place);
+    positions.push_back(position);
+    position += count;
+    firstPieces.push_back(position);
   }
-  pieces.resize(place);
+  pieces.resize(position);
   for (size_t i = 0; i < order.size(); ++i)
-    pieces[places[roomOfPiece[i]]++] = window[order[i].second];
+    pieces[positions[roomOfPiece[i]]++] = window[order[i].second];
 }
 
 Status Packing::make(std::span<const uint64_t> ends, uint64_t length, LongDocuments longer,

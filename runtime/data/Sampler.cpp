@@ -36,69 +36,69 @@ uint64_t permute(uint64_t index, uint64_t size, uint64_t key0, uint64_t key1) {
   return index;
 }
 
-// Returns the number of places in a block for which all weights are whole numbers of places, a
+// Returns the number of slots in a block for which all weights are whole numbers of slots, a
 // million at most.
 static uint64_t blockOf(std::span<const Sampler::Share> shares) {
   constexpr uint64_t most = 1'000'000;
   uint64_t block = 10;
   auto isWhole = [&](const Sampler::Share &share) {
-    double places = share.weight * static_cast<double>(block);
-    return std::abs(places - std::round(places)) < 1e-9 * static_cast<double>(block);
+    double slots = share.weight * static_cast<double>(block);
+    return std::abs(slots - std::round(slots)) < 1e-9 * static_cast<double>(block);
   };
   while (block < most && !std::all_of(shares.begin(), shares.end(), isWhole))
     block *= 10;
   return block;
 }
 
-// Returns the places of each source in a block: its weight rounded down, and one more for those
-// that this takes most of, so that all places are given away. Each source has one at least.
-static std::vector<uint64_t> placesOf(std::span<const Sampler::Share> shares, uint64_t block) {
-  std::vector<uint64_t> places;
+// Returns the slots of each source in a block: its weight rounded down, and one more for those
+// that this takes most of, so that all slots are given away. Each source has one at least.
+static std::vector<uint64_t> slotsOf(std::span<const Sampler::Share> shares, uint64_t block) {
+  std::vector<uint64_t> slots;
   std::vector<std::pair<double, size_t>> lost;
   uint64_t given = 0;
   for (size_t i = 0; i < shares.size(); ++i) {
     double wanted = shares[i].weight * static_cast<double>(block);
-    // A weight of 0.7 may be 6.999... places.
+    // A weight of 0.7 may be 6.999... slots.
     auto whole = static_cast<uint64_t>(wanted + 1e-9 * static_cast<double>(block));
-    places.push_back(std::max<uint64_t>(whole, 1));
-    given += places.back();
-    lost.push_back({static_cast<double>(places.back()) - wanted, i});
+    slots.push_back(std::max<uint64_t>(whole, 1));
+    given += slots.back();
+    lost.push_back({static_cast<double>(slots.back()) - wanted, i});
   }
   std::sort(lost.begin(), lost.end());
   for (size_t i = 0; given < block; i = (i + 1) % lost.size(), ++given)
-    ++places[lost[i].second];
+    ++slots[lost[i].second];
   while (given > block) {
-    --*std::max_element(places.begin(), places.end());
+    --*std::max_element(slots.begin(), slots.end());
     --given;
   }
-  return places;
+  return slots;
 }
 
 Sampler Sampler::mixed(std::span<const Share> shares, uint64_t seed) {
   Sampler sampler(0, seed);
   sampler.block = blockOf(shares);
-  std::vector<uint64_t> places = placesOf(shares, sampler.block);
-  uint64_t place = 0;
+  std::vector<uint64_t> slots = slotsOf(shares, sampler.block);
+  uint64_t slot = 0;
   for (size_t i = 0; i < shares.size(); ++i) {
     sampler.parts.push_back(
-        {place, places[i], sampler.count, shares[i].samples, mix(seed + mix(i + 1))});
-    place += places[i];
+        {slot, slots[i], sampler.count, shares[i].samples, mix(seed + mix(i + 1))});
+    slot += slots[i];
     sampler.count += shares[i].samples;
   }
   return sampler;
 }
 
 uint64_t Sampler::mixedSample(uint64_t g) const {
-  uint64_t number = g / block, place = permute(g % block, block, mix(key), number);
+  uint64_t number = g / block, slot = permute(g % block, block, mix(key), number);
   auto part = std::find_if(parts.begin(), parts.end(),
-                           [&](const Part &each) { return place < each.firstPlace + each.places; });
-  uint64_t drawn = number * part->places + (place - part->firstPlace);
+                           [&](const Part &each) { return slot < each.firstSlot + each.slots; });
+  uint64_t drawn = number * part->slots + (slot - part->firstSlot);
   return part->firstSample +
          permute(drawn % part->samples, part->samples, part->key, drawn / part->samples);
 }
 
 double Sampler::drawnOf(size_t index, uint64_t total) const {
-  return static_cast<double>(total) * static_cast<double>(parts[index].places) /
+  return static_cast<double>(total) * static_cast<double>(parts[index].slots) /
          static_cast<double>(block);
 }
 

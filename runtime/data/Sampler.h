@@ -34,7 +34,7 @@ public:
     double weight = 1; // above 0; the weights of all sources add up to 1
   };
   // Makes the order of several sources, whose samples are numbered one source after the other. Of
-  // each block of B global samples a source has B times its weight, at places that the seed
+  // each block of B global samples a source has B times its weight, at slots that the seed
   // shuffles; its own samples come in the order of a Sampler of their own. B is the smallest power
   // of ten that makes all of these whole, a million at most, where rounding gives what is left to
   // the sources that lose most. So what is drawn until any global sample is known at once.
@@ -49,9 +49,9 @@ public:
   double drawnOf(size_t index, uint64_t total) const;
 
 private:
-  // A source of a mixture: the places in a block that are its own, and its first sample's number.
+  // A source of a mixture: the slots in a block that are its own, and its first sample's number.
   struct Part {
-    uint64_t firstPlace, places, firstSample, samples, key;
+    uint64_t firstSlot, slots, firstSample, samples, key;
   };
   uint64_t mixedSample(uint64_t g) const;
 

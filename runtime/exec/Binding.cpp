@@ -45,23 +45,23 @@ void Binder::bindOperands(const format::Instruction &instruction, BoundInstructi
   Command &command = bound.command;
   command.source = &instruction;
   format::describe(instruction, description);
-  std::vector<Moving> places;
+  std::vector<Moving> addresses;
   for (const format::Operand &operand : description.operands) {
     bool absent = operand.buffer == format::noBuffer;
     const format::Buffer *buffer = absent ? nullptr : program.buffers()->Get(operand.buffer);
     char *arena = absent ? nullptr : device.arena(buffer->space());
     command.buffers.push_back(absent ? nullptr : arena + buffer->offset());
     command.bytes += absent ? 0 : buffer->bytes();
-    Moving place{.index = static_cast<uint32_t>(places.size())};
+    Moving address{.index = static_cast<uint32_t>(addresses.size())};
     if (buffer) {
-      place.slotStride = static_cast<int64_t>(buffer->slot_stride());
-      place.slots = buffer->slots();
-      place.microBatchStride = static_cast<int64_t>(buffer->micro_batch_stride());
-      place.layerStride = buffer->layer_stride();
-      place.base = static_cast<int64_t>(buffer->offset());
-      place.arena = arena;
+      address.slotStride = static_cast<int64_t>(buffer->slot_stride());
+      address.slots = buffer->slots();
+      address.microBatchStride = static_cast<int64_t>(buffer->micro_batch_stride());
+      address.layerStride = buffer->layer_stride();
+      address.base = static_cast<int64_t>(buffer->offset());
+      address.arena = arena;
     }
-    places.push_back(place);
+    addresses.push_back(address);
   }
   for (const format::Description::Scalar &each : description.scalars) {
     command.scalars.push_back(resolve(each.scalar, coordinates));
@@ -77,15 +77,15 @@ void Binder::bindOperands(const format::Instruction &instruction, BoundInstructi
     auto elementBytes = static_cast<int64_t>(format::bytesOf(copy->dtype()));
     for (size_t side : {0, 1}) {
       const format::RankScalar *offset = description.scalars[side].scalar;
-      places[side].base += command.scalars[side] * elementBytes;
-      places[side].microBatchStride += offset ? offset->micro_batch_stride() * elementBytes : 0;
-      places[side].layerStride += offset ? offset->layer_stride() * elementBytes : 0;
-      command.buffers[side] = places[side].arena + places[side].base;
+      addresses[side].base += command.scalars[side] * elementBytes;
+      addresses[side].microBatchStride += offset ? offset->micro_batch_stride() * elementBytes : 0;
+      addresses[side].layerStride += offset ? offset->layer_stride() * elementBytes : 0;
+      command.buffers[side] = addresses[side].arena + addresses[side].base;
     }
   }
-  for (const Moving &place : places)
-    if (place.moves())
-      bound.moving.push_back(place);
+  for (const Moving &address : addresses)
+    if (address.moves())
+      bound.moving.push_back(address);
 }
 
 Status Binder::findKernel(uint32_t kernel, int &symbol) {
@@ -212,13 +212,13 @@ Status bindProgram(const format::Manifest &manifest, const format::Program &prog
 
 void moveTo(const BoundRun &run, uint32_t layer, BoundInstruction &instruction) {
   instruction.command.startsSum = instruction.command.source->starts_sum() && run.isFirst;
-  for (const Moving &place : instruction.moving) {
-    int64_t value = place.base + place.slotStride * (run.microBatch % place.slots) +
-                    place.microBatchStride * run.microBatch + place.layerStride * layer;
-    if (place.isScalar)
-      instruction.command.scalars[place.index] = value;
+  for (const Moving &address : instruction.moving) {
+    int64_t value = address.base + address.slotStride * (run.microBatch % address.slots) +
+                    address.microBatchStride * run.microBatch + address.layerStride * layer;
+    if (address.isScalar)
+      instruction.command.scalars[address.index] = value;
     else
-      instruction.command.buffers[place.index] = place.arena + value;
+      instruction.command.buffers[address.index] = address.arena + value;
   }
 }
 

@@ -58,7 +58,7 @@ private:
   Status loadCode();
   StreamSpec streamSpec() const;
   Status prepareHere();
-  Status makePlaces();
+  Status bindSlots();
   void forEachTuned(const std::function<void(const Command &)> &visit);
   // Finds the slot of the step that is enqueued next.
   Status nextSlot(StepSlot *&slot);
@@ -172,7 +172,7 @@ Status ExecutorImpl::prepareHere() {
   return device.createStreams(streamSpec());
 }
 
-Status ExecutorImpl::makePlaces() {
+Status ExecutorImpl::bindSlots() {
   DTC_RETURN_IF_ERROR(named(
       bindProgram(executable.manifest(), step, coordinate, groups, codeSegments, device, bound)));
   size_t issues = 0;
@@ -193,7 +193,7 @@ Status ExecutorImpl::prepare() {
   trace.resize(step.num_streams());
   DTC_RETURN_IF_ERROR(agree(control, prepareHere()));
   DTC_RETURN_IF_ERROR(groups.create(manifest, control, device));
-  DTC_RETURN_IF_ERROR(agree(control, makePlaces()));
+  DTC_RETURN_IF_ERROR(agree(control, bindSlots()));
   if (options.progress)
     options.progress->describe(noteProgram(manifest, static_cast<uint32_t>(rank), groups, bound));
   return device.tune(control, [this](const auto &visit) { forEachTuned(visit); });

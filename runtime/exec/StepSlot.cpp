@@ -21,11 +21,11 @@ Status StepSlot::create(const format::Program &of, Device &device, size_t issues
   times.resize(issues);
   constexpr uint64_t alignment = 64;
   uint64_t total = 0;
-  std::vector<uint64_t> places;
+  std::vector<uint64_t> offsets;
   auto add = [&](std::vector<Piece> &pieces, uint32_t buffer) {
     const format::Buffer &from = *program->buffers()->Get(buffer);
     pieces.push_back({nullptr, from.offset(), from.bytes()});
-    places.push_back(total);
+    offsets.push_back(total);
     total += (from.bytes() + alignment - 1) / alignment * alignment;
   };
   for (const format::Input *input : *program->inputs())
@@ -39,7 +39,7 @@ Status StepSlot::create(const format::Program &of, Device &device, size_t issues
   size_t next = 0;
   for (std::vector<Piece> *pieces : {&inputs, &scalars, &outputs})
     for (Piece &piece : *pieces)
-      piece.host = memory + places[next++];
+      piece.host = memory + offsets[next++];
   return {};
 }
 

@@ -23,11 +23,11 @@ template <typename Visit> void forEach(const CudnnShape &sizes, const Visit &vis
 }
 
 // Returns the index of an element in values without gaps, in order.
-size_t placeOf(const FakeTensor &tensor, const CudnnShape &at) {
-  int64_t place = 0;
+size_t elementOf(const FakeTensor &tensor, const CudnnShape &at) {
+  int64_t element = 0;
   for (size_t dim = 0; dim < at.size(); ++dim)
-    place = place * tensor.sizes[dim] + at[dim];
-  return static_cast<size_t>(place);
+    element = element * tensor.sizes[dim] + at[dim];
+  return static_cast<size_t>(element);
 }
 
 int64_t offsetOf(const FakeTensor &tensor, const CudnnShape &at) {
@@ -129,7 +129,7 @@ private:
       return memory.checkRead(at, bytes, nameOf(tensor));
     }));
     forEach(tensor.sizes, [&](const CudnnShape &at) {
-      values[placeOf(tensor, at)] =
+      values[elementOf(tensor, at)] =
           read(tensor, base + offsetOf(tensor, at) * static_cast<int64_t>(tensor.elementBytes()));
     });
     return {};
@@ -150,7 +150,7 @@ private:
     bool isResult = tensor.elementBytes() == 2;
     forEach(tensor.sizes, [&](const CudnnShape &at) {
       write(tensor, base + offsetOf(tensor, at) * static_cast<int64_t>(tensor.elementBytes()),
-            values[placeOf(tensor, at)] * (isResult ? error : 1));
+            values[elementOf(tensor, at)] * (isResult ? error : 1));
     });
     return {};
   }
@@ -188,14 +188,15 @@ private:
     case FakeOp::Pointwise:
       return forEach(op.y.sizes, [&](const CudnnShape &at) {
         auto of = [&](const FakeTensor &tensor, bool has) {
-          return has ? known[tensor.id][placeOf(tensor, shared(tensor, at, op.y.sizes))] : 0;
+          return has ? known[tensor.id][elementOf(tensor, shared(tensor, at, op.y.sizes))] : 0;
         };
-        y[placeOf(op.y, at)] =
+        y[elementOf(op.y, at)] =
             pointwise(op, at, of(op.x, true), of(op.b, op.hasB), of(op.t, op.hasT));
       });
     case FakeOp::Reduction:
       return forEach(op.x.sizes, [&](const CudnnShape &at) {
-        float &sum = y[placeOf(op.y, shared(op.y, at, op.x.sizes))], each = x[placeOf(op.x, at)];
+        float &sum = y[elementOf(op.y, shared(op.y, at, op.x.sizes))],
+              each = x[elementOf(op.x, at)];
         sum = isMax ? std::max(sum, each) : sum + each;
       });
     case FakeOp::Reshape:
@@ -213,9 +214,9 @@ private:
       float sum = 0;
       for (int64_t k = 0; k < depth; ++k) {
         left[3] = right[2] = k;
-        sum += a[placeOf(op.x, left)] * b[placeOf(op.b, right)];
+        sum += a[elementOf(op.x, left)] * b[elementOf(op.b, right)];
       }
-      y[placeOf(op.y, at)] = sum;
+      y[elementOf(op.y, at)] = sum;
     });
   }
 
@@ -223,10 +224,10 @@ private:
   static void turn(const FakeOp &op, const Values &x, Values &y) {
     std::map<int64_t, float> byOffset;
     forEach(op.x.sizes,
-            [&](const CudnnShape &at) { byOffset[offsetOf(op.x, at)] = x[placeOf(op.x, at)]; });
+            [&](const CudnnShape &at) { byOffset[offsetOf(op.x, at)] = x[elementOf(op.x, at)]; });
     forEach(op.y.sizes, [&](const CudnnShape &at) {
       auto found = byOffset.find(offsetOf(op.y, at));
-      y[placeOf(op.y, at)] = found == byOffset.end() ? NAN : found->second;
+      y[elementOf(op.y, at)] = found == byOffset.end() ? NAN : found->second;
     });
   }
 

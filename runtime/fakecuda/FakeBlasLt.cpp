@@ -329,11 +329,11 @@ struct Product {
   float finish(float sum, uint64_t row, uint64_t column) const {
     if (desc.hasBias())
       sum += read(desc.bias, cLayout.type, row);
-    uint64_t place = column * static_cast<uint64_t>(desc.auxPitch) + row;
+    uint64_t element = column * static_cast<uint64_t>(desc.auxPitch) + row;
     if (desc.writesAux())
-      write(desc.aux, cLayout.type, place, sum);
+      write(desc.aux, cLayout.type, element, sum);
     if (desc.readsAux())
-      return sum * Gelu(read(desc.aux, cLayout.type, place)).derivative();
+      return sum * Gelu(read(desc.aux, cLayout.type, element)).derivative();
     return desc.takesGelu() ? Gelu(sum).value() : sum;
   }
 
@@ -356,9 +356,9 @@ struct Product {
             sum += read(a, aLayout.type, at(aLayout, desc.transposeA, batch, row, k)) *
                    read(b, bLayout.type, at(bLayout, desc.transposeB, batch, k, column));
           }
-          uint64_t place = at(cLayout, false, batch, row, column);
-          float before = beta == 0 ? 0 : beta * read(c, cLayout.type, place);
-          write(d, cLayout.type, place, finish(alpha * sum + before, row, column));
+          uint64_t element = at(cLayout, false, batch, row, column);
+          float before = beta == 0 ? 0 : beta * read(c, cLayout.type, element);
+          write(d, cLayout.type, element, finish(alpha * sum + before, row, column));
         }
   }
 };

@@ -40,26 +40,26 @@ std::string nameOf(const Mesh &mesh, const std::vector<uint32_t> &axes) {
 } // namespace
 
 std::unique_ptr<GroupT> groupOfAxes(const Mesh &mesh, const std::vector<uint32_t> &axes,
-                                    const std::vector<uint32_t> &placeRanks) {
+                                    const std::vector<uint32_t> &meshRanks) {
   auto group = std::make_unique<GroupT>();
   group->name = nameOf(mesh, axes);
-  // Offsets of places along `axes`, and along the others, each in order.
+  // Offsets of positions along `axes`, and along the others, each in order.
   std::vector<uint32_t> members{0}, firsts{0};
   uint32_t stride = 1;
   for (size_t axis = mesh.size(); axis-- > 0;) {
     bool moves = std::find(axes.begin(), axes.end(), axis) != axes.end();
-    std::vector<uint32_t> &places = moves ? members : firsts;
-    std::vector<uint32_t> inner = std::move(places);
-    places.clear();
+    std::vector<uint32_t> &positions = moves ? members : firsts;
+    std::vector<uint32_t> inner = std::move(positions);
+    positions.clear();
     for (uint32_t coordinate = 0; coordinate < mesh[axis]->size; ++coordinate)
-      for (uint32_t place : inner)
-        places.push_back(coordinate * stride + place);
+      for (uint32_t position : inner)
+        positions.push_back(coordinate * stride + position);
     stride *= mesh[axis]->size;
   }
   group->size = static_cast<uint32_t>(members.size());
   for (uint32_t first : firsts)
     for (uint32_t member : members)
-      group->ranks.push_back(placeRanks.empty() ? first + member : placeRanks[first + member]);
+      group->ranks.push_back(meshRanks.empty() ? first + member : meshRanks[first + member]);
   return group;
 }
 

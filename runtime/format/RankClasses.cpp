@@ -13,11 +13,11 @@ constexpr uint64_t maxLooks = uint64_t(1) << 28;
 
 } // namespace
 
-std::vector<uint32_t> RankClasses::met(const Channel &channel, uint32_t place) const {
+std::vector<uint32_t> RankClasses::met(const Channel &channel, uint32_t position) const {
   const Group &group = *manifest.groups()->Get(channel.group);
-  uint32_t first = place / group.size() * group.size();
+  uint32_t first = position / group.size() * group.size();
   if (channel.kind != Channel::Collective) {
-    uint32_t peer = first + (place - first + channel.shift) % group.size();
+    uint32_t peer = first + (position - first + channel.shift) % group.size();
     return {classOf[group.ranks()->Get(peer)]};
   }
   std::vector<uint32_t> found;
@@ -39,10 +39,10 @@ void RankClasses::refine(const Channel &channel) {
   std::set<uint32_t> kept;
   std::vector<std::pair<uint32_t, uint32_t>> changed; // rank, its new class
   std::vector<uint32_t> inList;
-  for (uint32_t place = 0; place < group.ranks()->size(); ++place) {
-    uint32_t rank = group.ranks()->Get(place), old = classOf[rank];
-    if (channel.kind != Channel::Collective || place % group.size() == 0)
-      inList = met(channel, place);
+  for (uint32_t position = 0; position < group.ranks()->size(); ++position) {
+    uint32_t rank = group.ranks()->Get(position), old = classOf[rank];
+    if (channel.kind != Channel::Collective || position % group.size() == 0)
+      inList = met(channel, position);
     if (!takesPart[manifest.rank_program()->Get(rank)])
       continue;
     auto [entry, isNew] = next.try_emplace({old, inList}, old);
@@ -88,20 +88,20 @@ rt::Status RankClasses::find(const VerifyContext &context,
   // The index of each class's first rank in the groups.
   for (uint32_t rank = static_cast<uint32_t>(classOf.size()); rank-- > 0;)
     all[classOf[rank]].rank = rank;
-  places.resize(sizeOf(manifest.groups()));
+  positions.resize(sizeOf(manifest.groups()));
   for (const Channel &channel : distinct) {
-    std::vector<uint32_t> &ofGroup = places[channel.group];
+    std::vector<uint32_t> &ofGroup = positions[channel.group];
     ofGroup.resize(all.size());
     const auto &ranks = *manifest.groups()->Get(channel.group)->ranks();
-    for (uint32_t place = 0; place < ranks.size(); ++place)
-      if (uint32_t index = classOf[ranks.Get(place)]; all[index].rank == ranks.Get(place))
-        ofGroup[index] = place;
+    for (uint32_t position = 0; position < ranks.size(); ++position)
+      if (uint32_t index = classOf[ranks.Get(position)]; all[index].rank == ranks.Get(position))
+        ofGroup[index] = position;
   }
   return {};
 }
 
 std::vector<uint32_t> RankClasses::partners(uint32_t index, const Channel &channel) const {
-  return met(channel, places[channel.group][index]);
+  return met(channel, positions[channel.group][index]);
 }
 
 } // namespace dtc::format

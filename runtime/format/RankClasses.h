@@ -54,14 +54,15 @@ public:
 private:
   // Splits classes by the classes that they meet in a channel, whatever its stream.
   void refine(const Channel &channel);
-  // Returns the classes met by the rank at index `place` of the group's ranks.
-  std::vector<uint32_t> met(const Channel &channel, uint32_t place) const;
+  // Returns the classes met by the rank at index `position` of the group's ranks.
+  std::vector<uint32_t> met(const Channel &channel, uint32_t position) const;
 
   const Manifest &manifest;
   std::vector<Class> all;
-  std::vector<uint32_t> classOf;             // class of each rank
-  std::vector<std::vector<uint32_t>> places; // per group in use and class: index of its first rank
-  std::vector<std::vector<Channel>> used;    // per program, on stream 0
+  std::vector<uint32_t> classOf; // class of each rank
+  std::vector<std::vector<uint32_t>>
+      positions;                          // per group in use and class: index of its first rank
+  std::vector<std::vector<Channel>> used; // per program, on stream 0
 };
 
 } // namespace dtc::format

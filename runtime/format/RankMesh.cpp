@@ -21,9 +21,9 @@ std::vector<uint32_t> ranksOf(const Manifest &manifest) {
 } // namespace
 
 RankMesh::RankMesh(std::vector<uint32_t> sizes, std::vector<uint32_t> ranks)
-    : axes(std::move(sizes)), ranks(std::move(ranks)), places(this->ranks.size()) {
-  for (uint32_t place = 0; place < places.size(); ++place)
-    places[this->ranks[place]] = place;
+    : axes(std::move(sizes)), ranks(std::move(ranks)), positions(this->ranks.size()) {
+  for (uint32_t position = 0; position < positions.size(); ++position)
+    positions[this->ranks[position]] = position;
 }
 
 RankMesh::RankMesh(const Manifest &manifest) : RankMesh(sizesOf(manifest), ranksOf(manifest)) {}
@@ -33,18 +33,18 @@ uint64_t RankMesh::numRanks() const {
 }
 
 uint32_t RankMesh::rankAt(std::span<const uint32_t> coordinates) const {
-  uint32_t place = 0;
+  uint32_t position = 0;
   for (size_t axis = 0; axis < axes.size(); ++axis)
-    place = place * axes[axis] + coordinates[axis];
-  return rankAt(place);
+    position = position * axes[axis] + coordinates[axis];
+  return rankAt(position);
 }
 
 std::vector<uint32_t> RankMesh::coordinatesOf(uint32_t rank) const {
   std::vector<uint32_t> coordinates(axes.size());
-  uint32_t place = placeOf(rank);
+  uint32_t position = positionOf(rank);
   for (size_t axis = axes.size(); axis-- > 0;) {
-    coordinates[axis] = place % axes[axis];
-    place /= axes[axis];
+    coordinates[axis] = position % axes[axis];
+    position /= axes[axis];
   }
   return coordinates;
 }

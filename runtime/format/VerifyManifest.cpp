@@ -74,8 +74,8 @@ rt::Status verifyMesh(const VerifyContext &context, uint64_t &ranks) {
   return {};
 }
 
-// Checks that the places of ranks are absent, or a permutation.
-rt::Status verifyPlaces(const VerifyContext &context, uint64_t ranks) {
+// Checks that the positions of ranks are absent, or a permutation.
+rt::Status verifyMeshRanks(const VerifyContext &context, uint64_t ranks) {
   const auto *placed = context.manifest.place_ranks();
   if (!placed)
     return {};
@@ -83,10 +83,10 @@ rt::Status verifyPlaces(const VerifyContext &context, uint64_t ranks) {
     return context.fail("place_ranks has ", placed->size(), " entries, wanted ", ranks,
                         ", the product of the mesh");
   std::vector<bool> seen(ranks);
-  for (uint32_t place = 0; place < ranks; ++place) {
-    uint32_t rank = placed->Get(place);
+  for (uint32_t position = 0; position < ranks; ++position) {
+    uint32_t rank = placed->Get(position);
     if (rank >= ranks || seen[rank])
-      return context.fail("place ", place, " of the mesh has rank ", rank, ", wanted each of ",
+      return context.fail("place ", position, " of the mesh has rank ", rank, ", wanted each of ",
                           ranks, " ranks at one place");
     seen[rank] = true;
   }
@@ -109,7 +109,7 @@ rt::Status verifyRanks(const VerifyContext &context, uint64_t ranks) {
   auto idle = std::find(used.begin(), used.end(), false);
   if (idle != used.end())
     return context.fail("program ", idle - used.begin(), " is run by no rank");
-  return verifyPlaces(context, ranks);
+  return verifyMeshRanks(context, ranks);
 }
 
 rt::Status verifyGroups(const VerifyContext &context, uint64_t ranks) {
@@ -172,8 +172,8 @@ rt::Status verifySegments(const VerifyContext &context) {
 }
 
 // Checks the segment of a kernel, and the limits of threads and parameters that follow from it.
-rt::Status verifyPlace(const VerifyContext &context, const Kernel &kernel,
-                       const std::string &name) {
+rt::Status verifySegment(const VerifyContext &context, const Kernel &kernel,
+                         const std::string &name) {
   const auto *segments = context.manifest.segments();
   if (kernel.code_segment() >= sizeOf(segments))
     return context.fail(name, " is in segment ", kernel.code_segment(), ", there are ",
@@ -231,7 +231,7 @@ rt::Status verifyKernels(const VerifyContext &context) {
     if (sizeOf(kernel.min_bytes()) != kernel.num_buffers())
       return context.fail(name, " has ", sizeOf(kernel.min_bytes()), " entries in min_bytes for ",
                           kernel.num_buffers(), " buffers");
-    DTC_RETURN_IF_ERROR(verifyPlace(context, kernel, name));
+    DTC_RETURN_IF_ERROR(verifySegment(context, kernel, name));
     DTC_RETURN_IF_ERROR(verifyMerged(context, kernel, name));
     if (kernel.range() > maxArenaBytes)
       return context.fail(name, " has range ", kernel.range(), ", wanted at most ", maxArenaBytes);

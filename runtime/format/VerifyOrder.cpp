@@ -33,14 +33,14 @@ namespace dtc::format {
 namespace {
 
 // A position in a program.
-struct Place {
+struct ProgramPoint {
   uint32_t task = 0, microBatch = 0, instruction = 0, layer = 0;
 };
 
 // An instruction that can hold up a stream: a record, wait, collective or transfer.
 struct Stop {
   enum Kind { Record, Wait, Meet } kind;
-  Place place;
+  ProgramPoint point;
   uint32_t event = 0;   // Record, Wait
   uint32_t ordinal = 0; // Wait: how many records must have run; Meet: number in its channel, from 1
   uint32_t channel = 0; // Meet: index into the program's channels
@@ -53,9 +53,9 @@ constexpr uint32_t noLaunch = ~uint32_t(0);
 struct ProgramStops {
   std::vector<std::vector<Stop>> streams;
   std::vector<Channel> channels;
-  std::vector<std::vector<Place>> uses; // uses of each channel, in order
-  uint32_t launches = 0;                // operations of several ranks
-  std::vector<Stop> collectives;        // those of several ranks, as the host enqueues them
+  std::vector<std::vector<ProgramPoint>> uses; // uses of each channel, in order
+  uint32_t launches = 0;                       // operations of several ranks
+  std::vector<Stop> collectives;               // those of several ranks, as the host enqueues them
 };
 
 class OrderVerifier {
@@ -68,9 +68,9 @@ public:
 private:
   rt::Status collectStops(uint32_t p);
   rt::Status addStops(uint32_t p, const Run &run, bool isLast, ProgramStops &out);
-  rt::Status addStop(uint32_t p, const Place &place, ProgramStops &out);
-  rt::Status addCommunication(uint32_t p, const Place &place, const Communication &communication,
-                              ProgramStops &out);
+  rt::Status addStop(uint32_t p, const ProgramPoint &point, ProgramStops &out);
+  rt::Status addCommunication(uint32_t p, const ProgramPoint &point,
+                              const Communication &communication, ProgramStops &out);
   rt::Status compareClass(uint32_t index);
   rt::Status compare(uint32_t p, uint32_t q, const Channel &channel, uint32_t rank,
                      uint32_t otherRank) const;
@@ -83,15 +83,15 @@ private:
   const Stop *unlaunchedBefore(uint32_t index, const Stop &stop) const;
   rt::Status countTurn(uint64_t &turns) const;
 
-  const Instruction &instructionAt(uint32_t p, const Place &place) const {
+  const Instruction &instructionAt(uint32_t p, const ProgramPoint &point) const {
     return *manifest.programs()
                 ->Get(p)
                 ->tasks()
-                ->Get(place.task)
+                ->Get(point.task)
                 ->instructions()
-                ->Get(place.instruction);
+                ->Get(point.instruction);
   }
-  std::string describe(uint32_t p, const Place &place) const;
+  std::string describe(uint32_t p, const ProgramPoint &point) const;
   const Stop *stuckAt(uint32_t index, size_t stream) const;
   const ProgramStops &stopsOf(uint32_t index) const {
     return stops[ranks.classes()[index].program];
@@ -131,12 +131,12 @@ private:
   std::deque<uint32_t> awake; // classes that may move on
 };
 
-std::string OrderVerifier::describe(uint32_t p, const Place &place) const {
-  const Task &task = *manifest.programs()->Get(p)->tasks()->Get(place.task);
+std::string OrderVerifier::describe(uint32_t p, const ProgramPoint &point) const {
+  const Task &task = *manifest.programs()->Get(p)->tasks()->Get(point.task);
   return text("program ", p, ": task '", task.name()->string_view(), "', micro-batch ",
-              place.microBatch, ", instruction ", place.instruction,
-              place.layer > 0 ? text(" in layer ", place.layer) : "", ", ",
-              format::describe(manifest, instructionAt(p, place)));
+              point.microBatch, ", instruction ", point.instruction,
+              point.layer > 0 ? text(" in layer ", point.layer) : "", ", ",
+              format::describe(manifest, instructionAt(p, point)));
 }
 
 rt::Status OrderVerifier::collectStops(uint32_t p) {
@@ -165,9 +165,9 @@ rt::Status OrderVerifier::collectStops(uint32_t p) {
   return {};
 }
 
-rt::Status OrderVerifier::addCommunication(uint32_t p, const Place &place,
+rt::Status OrderVerifier::addCommunication(uint32_t p, const ProgramPoint &point,
                                            const Communication &communication, ProgramStops &out) {
-  const Instruction &instruction = instructionAt(p, place);
+  const Instruction &instruction = instructionAt(p, point);
   Channel channel{Channel::Collective, communication.group, instruction.stream()};
   if (const Transfer *op = instruction.op_as_Transfer())
     channel = {op->kind() == TransferKind::send ? Channel::Send : Channel::Receive,
@@ -177,17 +177,17 @@ rt::Status OrderVerifier::addCommunication(uint32_t p, const Place &place,
     out.channels.push_back(channel);
     out.uses.emplace_back();
   }
-  std::vector<Place> &uses = out.uses[entry->second];
+  std::vector<ProgramPoint> &uses = out.uses[entry->second];
   // Streams run in any order, so that all uses of a channel have to be on one stream.
   if (uint32_t first = isNew ? instruction.stream() : instructionAt(p, uses[0]).stream();
       first != instruction.stream())
-    return context.fail(describe(p, place), ": it is on stream ",
+    return context.fail(describe(p, point), ": it is on stream ",
                         static_cast<int>(instruction.stream()), " and one before it on stream ",
                         first, ", wanted one stream for all to or from one rank");
-  uses.push_back(place);
+  uses.push_back(point);
   bool isLaunched = isForGpu(manifest) && manifest.groups()->Get(communication.group)->size() > 1;
   Stop stop{Stop::Meet,
-            place,
+            point,
             0,
             static_cast<uint32_t>(uses.size()),
             entry->second,
@@ -212,29 +212,29 @@ rt::Status OrderVerifier::addStops(uint32_t p, const Run &run, bool isLast, Prog
   return status;
 }
 
-rt::Status OrderVerifier::addStop(uint32_t p, const Place &place, ProgramStops &out) {
-  const Instruction &instruction = instructionAt(p, place);
+rt::Status OrderVerifier::addStop(uint32_t p, const ProgramPoint &point, ProgramStops &out) {
+  const Instruction &instruction = instructionAt(p, point);
   uint32_t stream = instruction.stream();
   if (const Record *op = instruction.op_as_Record()) {
-    uint32_t event = eventOf(*op, place.layer, place.microBatch);
+    uint32_t event = eventOf(*op, point.layer, point.microBatch);
     if (records[event]++ == 0)
       recorder[event] = stream;
     if (recorder[event] != stream)
-      return context.fail(describe(p, place), ": event ", event, " is recorded on streams ",
+      return context.fail(describe(p, point), ": event ", event, " is recorded on streams ",
                           recorder[event], " and ", stream, ", wanted one");
-    out.streams[stream].push_back({Stop::Record, place, event});
+    out.streams[stream].push_back({Stop::Record, point, event});
     return {};
   }
   if (const Wait *op = instruction.op_as_Wait()) {
-    uint32_t event = eventOf(*op, place.layer, place.microBatch);
+    uint32_t event = eventOf(*op, point.layer, point.microBatch);
     if (records[event] == 0)
-      return context.fail(describe(p, place), ": no record of event ", event,
+      return context.fail(describe(p, point), ": no record of event ", event,
                           " comes before this wait in entry '", EnumNameEntryKind(kind),
                           "', which would never end");
-    out.streams[stream].push_back({Stop::Wait, place, event, records[event]});
+    out.streams[stream].push_back({Stop::Wait, point, event, records[event]});
     return {};
   }
-  return addCommunication(p, place, *communicationOf(instruction), out);
+  return addCommunication(p, point, *communicationOf(instruction), out);
 }
 
 // Compares the instructions of `rank` of program p in a channel with those of `otherRank` of
@@ -242,13 +242,14 @@ rt::Status OrderVerifier::addStop(uint32_t p, const Place &place, ProgramStops &
 rt::Status OrderVerifier::compare(uint32_t p, uint32_t q, const Channel &channel, uint32_t rank,
                                   uint32_t otherRank) const {
   const Channel there = channel.other(manifest.groups()->Get(channel.group)->size());
-  static const std::vector<Place> none;
+  static const std::vector<ProgramPoint> none;
   uint32_t at = find(p, channel), otherAt = find(q, there);
-  const std::vector<Place> &mine = stops[p].uses[at];
-  const std::vector<Place> &theirs = otherAt < stops[q].uses.size() ? stops[q].uses[otherAt] : none;
+  const std::vector<ProgramPoint> &mine = stops[p].uses[at];
+  const std::vector<ProgramPoint> &theirs =
+      otherAt < stops[q].uses.size() ? stops[q].uses[otherAt] : none;
   std::string group = groupName(manifest, channel.group);
   if (channel.kind == Channel::Collective) {
-    auto same = [&](const Place &a, const Place &b) {
+    auto same = [&](const ProgramPoint &a, const ProgramPoint &b) {
       const Collective &x = *instructionAt(p, a).op_as_Collective();
       const Collective &y = *instructionAt(q, b).op_as_Collective();
       return x.kind() == y.kind() && x.reduce() == y.reduce() && x.dtype() == y.dtype() &&
@@ -378,10 +379,10 @@ rt::Status OrderVerifier::explainHosts(uint32_t index) const {
       const RankClasses::Class &of = ranks.classes()[partner.index];
       other =
           text("; rank ", of.rank, " enqueues ",
-               describe(of.program, stopsOf(partner.index).collectives[theirs.collective].place),
+               describe(of.program, stopsOf(partner.index).collectives[theirs.collective].point),
                " before it");
     }
-  return context.fail("entry '", EnumNameEntryKind(kind), "', ", describe(mine.program, stop.place),
+  return context.fail("entry '", EnumNameEntryKind(kind), "', ", describe(mine.program, stop.point),
                       ": hosts enqueue their collectives in orders that wait for each other",
                       other);
 }
@@ -431,7 +432,7 @@ rt::Status OrderVerifier::explainHang(uint32_t index, size_t stream) const {
   std::string other;
   if (const Stop *before = unlaunchedBefore(index, stop))
     other = text(" for the start of what is enqueued before it, ",
-                 describe(mine.program, before->place));
+                 describe(mine.program, before->point));
   else if (stop.kind == Stop::Meet)
     for (const Partner &partner : states[index].partners[stop.channel]) {
       if (states[partner.index].arrived[partner.channel] >= stop.ordinal)
@@ -441,14 +442,14 @@ rt::Status OrderVerifier::explainHang(uint32_t index, size_t stream) const {
       for (size_t i = 0; !there && i < states[partner.index].position.size(); ++i)
         there = stuckAt(partner.index, i);
       other = text(" for rank ", theirs.rank, ", which waits in ",
-                   there ? describe(theirs.program, there->place) : "no instruction");
+                   there ? describe(theirs.program, there->point) : "no instruction");
       break;
     }
   const char *mend = isForGpu(manifest)
                          ? "; NCCL starts operations in the order in which hosts enqueue them, in "
                            "which this program does not end"
                          : "";
-  return context.fail("entry '", EnumNameEntryKind(kind), "', ", describe(mine.program, stop.place),
+  return context.fail("entry '", EnumNameEntryKind(kind), "', ", describe(mine.program, stop.point),
                       ": stream ", stream, " of rank ", mine.rank, " would wait here forever",
                       other, mend);
 }

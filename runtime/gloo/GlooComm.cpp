@@ -282,15 +282,15 @@ Status GlooComm::broadcast(void *data, size_t count, DataType type, int root) {
   DTC_RETURN_IF_ERROR(checkPeer(call, /*mayBeSelf=*/true));
   DTC_RETURN_IF_ERROR(begin(call, calls));
   size_t bytes = count * bytesOf(type), first = static_cast<size_t>(root);
-  size_t place = (me() + ranks() - first) % ranks(), bit = 1;
-  while (bit <= place)
+  size_t position = (me() + ranks() - first) % ranks(), bit = 1;
+  while (bit <= position)
     bit *= 2;
-  if (place > 0) {
-    addReceive((place - bit / 2 + first) % ranks(), data, bytes);
+  if (position > 0) {
+    addReceive((position - bit / 2 + first) % ranks(), data, bytes);
     DTC_RETURN_IF_ERROR(go(call, 0));
   }
-  for (; place + bit < ranks(); bit *= 2)
-    addSend((place + bit + first) % ranks(), data, bytes);
+  for (; position + bit < ranks(); bit *= 2)
+    addSend((position + bit + first) % ranks(), data, bytes);
   return go(call, 0);
 }
 
@@ -342,16 +342,16 @@ Status GlooComm::split(int colour, int key, std::unique_ptr<Comm> &group) {
       chosen.emplace_back(all[2 * rank + 1], rank);
   std::sort(chosen.begin(), chosen.end());
   std::vector<int> theirs;
-  int place = 0;
+  int position = 0;
   for (size_t i = 0; i < chosen.size(); ++i) {
     theirs.push_back(members[chosen[i].second]);
     if (chosen[i].second == me())
-      place = static_cast<int>(i);
+      position = static_cast<int>(i);
   }
   GlooOptions options;
   options.timeoutSeconds = timeoutSeconds;
   options.maxElements = pieceElements;
-  group = std::make_unique<GlooComm>(mesh, options, std::move(theirs), place,
+  group = std::make_unique<GlooComm>(mesh, options, std::move(theirs), position,
                                      text("part ", colour, " of ", groupName),
                                      mix({id, call.number, static_cast<uint64_t>(colour)}));
   return {};

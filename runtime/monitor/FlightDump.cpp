@@ -144,7 +144,7 @@ std::string FlightWriter::write() {
   out = text("{\"version\": \"2.4\", \"dtc\": {\"rank\": ", header.rank,
              ", \"host\": ", format::jsonString(header.host), ", \"process\": ", header.process,
              ", \"reason\": ", format::jsonString(header.reason),
-             ", \"place\": ", format::jsonString(header.place), "}, \"entries\": [");
+             ", \"place\": ", format::jsonString(header.position), "}, \"entries\": [");
   bool first = true;
   for (const FlightEvent &event : page.flights.read()) {
     out += first ? "\n" : ",\n";

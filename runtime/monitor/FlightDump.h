@@ -9,7 +9,7 @@ namespace dtc::rt {
 struct FlightHeader {
   int rank = 0, process = 0;
   int ranks = 1; // all ranks of the job; they form the group "control"
-  std::string host = {}, place = {};
+  std::string host = {}, position = {};
   std::string reason = {}; // reason for writing the record
   double timeoutSeconds = 0;
 };

@@ -34,7 +34,7 @@ void write(ByteWriter &out, const Standing &standing) {
   for (uint64_t value : {standing.work.steps, standing.work.workNanos, standing.work.stepNanos,
                          standing.work.stoppedNanos})
     out.number(value);
-  out.words(standing.place);
+  out.words(standing.position);
 }
 
 void read(ByteReader &in, Standing &standing) {
@@ -67,7 +67,7 @@ void read(ByteReader &in, Standing &standing) {
   for (uint64_t *value : {&standing.work.steps, &standing.work.workNanos, &standing.work.stepNanos,
                           &standing.work.stoppedNanos})
     *value = in.number();
-  standing.place = printable(in.words(), Standing::kPlaceBytes);
+  standing.position = printable(in.words(), Standing::kPositionBytes);
 }
 
 } // namespace

@@ -53,7 +53,7 @@ void Hub::take(Rank &rank, const Standing &standing, double now) {
       rank.longestStep = std::max(rank.longestStep, (spent - stopped) * 1e-9 / steps);
   }
   rank.standing = standing;
-  rank.toldAt = now;
+  rank.reportedAt = now;
 }
 
 std::string Hub::tickStragglers(double now) {
@@ -85,14 +85,14 @@ bool Hub::receive(int index, const Frame &frame, double now) {
   bool isHello = frame.kind == FrameKind::Hello;
   if (isHello == rank.joined || rank.gone)
     return false;
-  rank.heardAt = now;
+  rank.receivedAt = now;
   switch (frame.kind) {
   case FrameKind::Hello:
     rank.joined = true;
     rank.host = frame.host;
     rank.process = frame.process;
     rank.keeper = frame.keeper;
-    rank.movedAt = rank.toldAt = now;
+    rank.movedAt = rank.reportedAt = now;
     return true;
   case FrameKind::Beat:
     if (rank.ended || frame.standing.trainingStep < rank.standing.trainingStep)
@@ -135,8 +135,8 @@ void Hub::close(int index, const std::string &why, double now) {
 
 void Hub::forgiveSilence(double now) {
   for (Rank &rank : ranks) {
-    rank.heardAt = now;
-    rank.movedAt = rank.toldAt = now;
+    rank.receivedAt = now;
+    rank.movedAt = rank.reportedAt = now;
     rank.cpuAtMove = rank.standing.cpuMillis;
   }
 }
@@ -176,7 +176,7 @@ int Hub::findHungNow() const {
       continue;
     each.longestStepSeconds = rank.longestStep;
     // A keeper that waits for the processor tells late where its rank has got to.
-    each.quietSeconds = rank.toldAt - rank.movedAt;
+    each.quietSeconds = rank.reportedAt - rank.movedAt;
     double used =
         static_cast<double>(rank.standing.cpuMillis) - static_cast<double>(rank.cpuAtMove);
     each.cpuShare = each.quietSeconds > 0 ? used / 1000 / each.quietSeconds : 0;
@@ -184,10 +184,10 @@ int Hub::findHungNow() const {
   return findHung(watched, notes, options.patience);
 }
 
-bool Hub::haveAllTold(double now) const {
+bool Hub::haveAllReported(double now) const {
   return now - fellAt > kSettleSeconds ||
          std::all_of(ranks.begin(), ranks.end(), [&](const Rank &rank) {
-           return !rank.joined || rank.ended || rank.gone || rank.heardAt > fellAt;
+           return !rank.joined || rank.ended || rank.gone || rank.receivedAt > fellAt;
          });
 }
 
@@ -197,7 +197,7 @@ std::optional<Verdict> Hub::tick(double now) {
   for (size_t i = 0; i < ranks.size(); ++i) {
     bool isNear = ranks[i].host == ranks.front().host;
     double silence = options.silenceSeconds * (isNear ? kNearSilence : 1);
-    if (ranks[i].joined && !ranks[i].gone && now - ranks[i].heardAt > silence) {
+    if (ranks[i].joined && !ranks[i].gone && now - ranks[i].receivedAt > silence) {
       ranks[i].isSilent = !ranks[i].ended;
       close(static_cast<int>(i), text("gave no sign of life for ", silence, " s"), now);
     }
@@ -206,7 +206,7 @@ std::optional<Verdict> Hub::tick(double now) {
   if (int fallen = findFallen(now); fallen >= 0) {
     if (fellAt < 0)
       fellAt = now;
-    if (haveAllTold(now))
+    if (haveAllReported(now))
       verdict = judgeFallen(fallen);
   } else if (int hung = findHungNow(); hung < 0) {
     asked = -1; // all get on, perhaps after all
@@ -232,21 +232,21 @@ std::string Hub::name(int index) const {
   return text("rank ", index, " on host '", rank.host, "' (process ", rank.process, ")");
 }
 
-// Ranks at one place are told together, the largest group first.
+// Ranks at one position are told together, the largest group first.
 std::string Hub::describeOthers(int culprit) const {
   constexpr size_t most = 6;
-  std::map<std::string, std::vector<int>> places;
+  std::map<std::string, std::vector<int>> positions;
   for (int i = 0; i < options.ranks; ++i) {
     const Rank &rank = ranks[static_cast<size_t>(i)];
     if (i != culprit && rank.joined)
-      places[text(rank.standing.isStopped       ? "is stopped in "
-                  : rank.standing.computes      ? "computes in "
-                  : rank.standing.waits.empty() ? "is in "
-                                                : "waits in ",
-                  rank.standing.place)]
+      positions[text(rank.standing.isStopped       ? "is stopped in "
+                     : rank.standing.computes      ? "computes in "
+                     : rank.standing.waits.empty() ? "is in "
+                                                   : "waits in ",
+                     rank.standing.position)]
           .push_back(i);
   }
-  std::vector<std::pair<std::string, std::vector<int>>> sorted(places.begin(), places.end());
+  std::vector<std::pair<std::string, std::vector<int>>> sorted(positions.begin(), positions.end());
   std::sort(sorted.begin(), sorted.end(), [](const auto &a, const auto &b) {
     return a.second.size() != b.second.size() ? a.second.size() > b.second.size()
                                               : a.second < b.second;
@@ -271,7 +271,7 @@ std::string Hub::describeHost(int culprit) const {
     const Rank &rank = ranks[static_cast<size_t>(i)];
     if (!rank.joined || rank.host == home)
       continue;
-    bool answers = rank.ended || (!rank.isSilent && (rank.gone || rank.heardAt > fellAt));
+    bool answers = rank.ended || (!rank.isSilent && (rank.gone || rank.receivedAt > fellAt));
     if (rank.host == host && answers)
       return {};
     if (rank.host == host)
@@ -317,7 +317,7 @@ Verdict Hub::judgeFallen(int culprit) const {
       text(name(culprit), " ",
            rank.ended ? describe(rank.ending)
                       : text("is lost: its keeper (process ", rank.keeper, ") ", rank.lostWhy),
-           "; it was in ", rank.standing.place);
+           "; it was in ", rank.standing.position);
   verdict.report = text("dtrun: ", verdict.reason, "\n");
   if (!rank.ended)
     verdict.report += describeHost(culprit);
@@ -336,7 +336,7 @@ Verdict Hub::judgeHung(int culprit) const {
            standing.isStopped ? "is stopped by a signal, and has been"
            : waits            ? "waits for ranks that are there, and has been"
                               : "does not get on: it has been",
-           " in ", standing.place, " for ", std::floor(rank.toldAt - rank.movedAt), " s");
+           " in ", standing.position, " for ", std::floor(rank.reportedAt - rank.movedAt), " s");
   std::string report = text("dtrun: ", reason, "\n");
   if (!rank.stacks.empty())
     report += text("  its stacks:\n", indented(rank.stacks));

@@ -75,8 +75,9 @@ private:
     // Seconds, but for the first steps; of means over a second, where steps are shorter; 0: not
     // known.
     double longestStep = 0;
-    double heardAt = 0, movedAt = 0;
-    double toldAt = 0; // time at which `standing` was reported; later frames may be of other kinds
+    double receivedAt = 0, movedAt = 0;
+    double reportedAt =
+        0; // time at which `standing` was reported; later frames may be of other kinds
     uint64_t cpuAtMove = 0;
     Ending ending;
     std::string stacks, lostWhy;
@@ -90,7 +91,7 @@ private:
   int findFallen(double now) const;
   int findHungNow() const;
   // Returns true if every rank that still can has reported its position since the first failure.
-  bool haveAllTold(double now) const;
+  bool haveAllReported(double now) const;
   Verdict judgeFallen(int culprit) const;
   Verdict judgeHung(int culprit) const;
   std::string name(int rank) const;

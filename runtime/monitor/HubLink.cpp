@@ -35,7 +35,7 @@ std::vector<Frame> HubLink::receive(double now) {
   closed = !link->receive(frames, why);
   link->flush();
   for (Frame &frame : frames) {
-    heardAt = now;
+    receivedAt = now;
     welcome = welcome || frame.kind == FrameKind::Welcome;
     left = left || (welcome && frame.kind == FrameKind::Leave);
     if (welcome)
@@ -52,7 +52,7 @@ void HubLink::send(const Frame &frame, bool mayBeDropped) {
 }
 
 bool HubLink::isBroken(double now) const {
-  return closed || now - heardAt > silence * (link->isNear() ? kNearSilence : 1);
+  return closed || now - receivedAt > silence * (link->isNear() ? kNearSilence : 1);
 }
 
 void HubLink::addTo(std::vector<pollfd> &watched) const {

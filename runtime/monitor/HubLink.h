@@ -36,7 +36,7 @@ public:
   // Returns true if the connection has broken or was silent for too long.
   bool isBroken(double now) const;
   // This machine slept until now: silence means nothing.
-  void forgiveSilence(double now) { heardAt = now; }
+  void forgiveSilence(double now) { receivedAt = now; }
   // Adds the connection's socket to those to poll.
   void addTo(std::vector<pollfd> &watched) const;
 
@@ -45,7 +45,7 @@ private:
   std::unique_ptr<Link> link;
   bool welcome = false, left = false, gaveUp = false, closed = false;
   size_t nextAddress = 0;
-  double begunAt = 0, connectedAt = 0, heardAt = 0;
+  double begunAt = 0, connectedAt = 0, receivedAt = 0;
 };
 
 } // namespace dtc::rt

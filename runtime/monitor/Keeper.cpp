@@ -75,7 +75,7 @@ private:
   KeeperOptions options;
   int rank;
   RankProcess child;
-  bool hasToldEnd = false;
+  bool hasReportedEnd = false;
 
   double lastTick = 0, lastBeat = -1;
   bool isLeaving = false;
@@ -113,7 +113,7 @@ void Keeper::dump(const std::string &reason) {
                       child.id(),
                       options.launch.size,
                       child.hostName(),
-                      child.frameOf(FrameKind::Beat).standing.place,
+                      child.frameOf(FrameKind::Beat).standing.position,
                       reason,
                       options.patience.hangSeconds};
   std::string folder;
@@ -144,12 +144,13 @@ void Keeper::leave(int code, double now, double grace) {
 void Keeper::decideAlone() {
   const Ending &ending = child.ending();
   Standing standing = child.frameOf(FrameKind::Beat).standing;
-  bool hasTold = isOwn(ending) && !ending.signal && ending.exitCode;
+  bool hasReportedError = isOwn(ending) && !ending.signal && ending.exitCode;
   std::string reason = ending.words;
   if (isOwn(ending))
-    reason = text("rank ", rank, " on host '", child.hostName(), "' (process ", child.id(), ") ",
-                  describe(ending), hasTold ? "" : text("; it was in ", standing.place));
-  if (!hasTold)
+    reason =
+        text("rank ", rank, " on host '", child.hostName(), "' (process ", child.id(), ") ",
+             describe(ending), hasReportedError ? "" : text("; it was in ", standing.position));
+  if (!hasReportedError)
     report(text("dtrun: ", reason, "\n"));
   if (isWorthRecord(ending, standing.trainingStep > 0))
     dump(reason);
@@ -220,7 +221,7 @@ void Keeper::closeHub(double now) {
   if (rank == 1 || options.launch.size < 16)
     report(text("dtrun: rank 0 is lost: its keeper is out of reach of that of rank ", rank,
                 " on host '", child.hostName(), "'; rank ", rank, " is in ",
-                child.frameOf(FrameKind::Beat).standing.place, "\n"));
+                child.frameOf(FrameKind::Beat).standing.position, "\n"));
   hubHasLeft = true;
   dump("rank 0 is lost");
   leave(kExitRankDied, now);
@@ -269,13 +270,13 @@ void Keeper::sendWork(double now) {
 void Keeper::followEnd(double now) {
   const Ending &ending = child.ending();
   bool isLinked = hub ? hub->hasJoined(0) : link.isWelcome() && !hubHasLeft && hubLostAt == 0;
-  if (!hasToldEnd && isLinked) {
+  if (!hasReportedEnd && isLinked) {
     if (hub)
       sendToHub(child.frameOf(FrameKind::Ended));
     else
       link.send(child.frameOf(FrameKind::Ended));
   }
-  hasToldEnd = true;
+  hasReportedEnd = true;
   if (ending.isFinished && !ending.signal && !ending.exitCode)
     leave(0, now);
   else if (child.passedOn()) // the job is being ended from outside, of which all hear

@@ -111,9 +111,9 @@ int ProgramNotes::peerOf(uint32_t group, Meets meets, uint32_t rank) const {
   std::span<const uint32_t> list = listOf(group, rank);
   if (list.empty() || (meets != Meets::Send && meets != Meets::Receive))
     return -1;
-  auto place = static_cast<size_t>(std::find(list.begin(), list.end(), rank) - list.begin());
+  auto position = static_cast<size_t>(std::find(list.begin(), list.end(), rank) - list.begin());
   size_t shift = groups[group].shift % list.size();
-  size_t peer = meets == Meets::Send ? place + shift : place + list.size() - shift;
+  size_t peer = meets == Meets::Send ? position + shift : position + list.size() - shift;
   return static_cast<int>(list[peer % list.size()]);
 }
 

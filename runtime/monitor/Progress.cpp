@@ -34,7 +34,7 @@ void Progress::describe(const ProgramNotes &program) {
   for (size_t done = 0; notes >= 0 && done < bytes.size();) {
     ssize_t written = ::write(notes, bytes.data() + done, bytes.size() - done);
     if (written <= 0)
-      return; // memory is short: places have numbers and no words
+      return; // memory is short: positions have numbers and no words
     done += static_cast<size_t>(written);
   }
   page.hasNotes.store(1, std::memory_order_release);

@@ -37,7 +37,7 @@ struct KeeperAddress {
 };
 
 // One instruction at a time, or none.
-struct StreamPlace {
+struct StreamPosition {
   std::atomic<uint64_t> tag, event; // event: of the flight recorder, 0 for none
   std::atomic<uint64_t> moves;      // odd while an instruction runs
   std::atomic<int32_t> thread;      // its number in the system
@@ -67,7 +67,7 @@ struct ProgressPage {
   std::atomic<uint32_t> hasAddress, hasNotes, hasWords;
   std::atomic<uint32_t> dumpsWanted; // number of SIGUSR1 received by the rank
   std::atomic<uint32_t> stacks;      // number of thread stacks written so far
-  StreamPlace streams[kStreams];
+  StreamPosition streams[kStreams];
   StepSlotName steps[kSteps]; // indexed by the upper half of a tag
   // Returns the index of a group in `started`; kGroups if the group is not counted.
   static size_t indexOf(uint32_t group) {
@@ -140,10 +140,10 @@ public:
   void beginThread(int stream);
   // Publishes the begin of an instruction on a stream; `now` in nanoseconds.
   void begin(int stream, uint64_t tag, uint64_t event, int64_t now) {
-    StreamPlace &place = at(stream);
-    place.tag.store(tag, std::memory_order_relaxed);
-    place.event.store(event, std::memory_order_relaxed);
-    place.moves.fetch_add(1, std::memory_order_release);
+    StreamPosition &position = at(stream);
+    position.tag.store(tag, std::memory_order_relaxed);
+    position.event.store(event, std::memory_order_relaxed);
+    position.moves.fetch_add(1, std::memory_order_release);
     if (event)
       start(event, now);
   }
@@ -173,7 +173,7 @@ public:
   ProgressPage &shared() { return page; }
 
 private:
-  StreamPlace &at(int stream) {
+  StreamPosition &at(int stream) {
     auto index = static_cast<size_t>(stream);
     return page.streams[index < ProgressPage::kStreams ? index : ProgressPage::kHostStream - 1];
   }

@@ -156,7 +156,7 @@ void RankProcess::readNotes() {
     return;
   std::vector<uint8_t> bytes(static_cast<size_t>(info.st_size));
   if (::pread(notesFile, bytes.data(), bytes.size(), 0) == info.st_size)
-    (void)ProgramNotes::decode(bytes, program); // places have numbers where it is damaged
+    (void)ProgramNotes::decode(bytes, program); // positions have numbers where it is damaged
 }
 
 // A rank that writes its stacks for this keeper does not get on by that.

@@ -88,7 +88,7 @@ std::string collectStacks(int process, const ProgressPage &page, int file) {
       ::usleep(2000);
     out += thread.name;
     out += page.stacks.load() != before ? ":\n" + readFrom(file, begin)
-                                        : placeOfThread(process, thread.id) + "\n";
+                                        : stateOfThread(process, thread.id) + "\n";
   }
   return withNames(out);
 }

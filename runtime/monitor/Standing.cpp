@@ -21,7 +21,7 @@ bool isInSilentStep(const Standing &standing) {
          standing.activity == Activity::Stepping;
 }
 
-static std::string hostPlace(uint64_t tag) {
+static std::string hostPosition(uint64_t tag) {
   auto peer = static_cast<int64_t>(tag >> 32 & 0x7fffffff) - 1;
   auto call = static_cast<HostCall>(static_cast<uint32_t>(tag));
   return text(nameOf(call), " of control values",
@@ -30,9 +30,9 @@ static std::string hostPlace(uint64_t tag) {
                                           : text(" to rank ", peer));
 }
 
-std::string placeOf(const ProgressPage &page, const ProgramNotes &notes, uint64_t tag) {
+std::string positionOf(const ProgressPage &page, const ProgramNotes &notes, uint64_t tag) {
   if (tag & kHostTag)
-    return hostPlace(tag);
+    return hostPosition(tag);
   const StepSlotName &step = page.steps[(tag >> 32) % ProgressPage::kSteps];
   uint32_t entry = step.entry.load(std::memory_order_relaxed);
   constexpr const char *entries[] = {"step ", "evaluation after step ", "gradients after step "};
@@ -60,21 +60,21 @@ public:
 private:
   void readStream(size_t index);
   void readHost(uint64_t tag, uint64_t sequence);
-  void addWait(const Waiting &waiting, const std::string &place);
+  void addWait(const Waiting &waiting, const std::string &position);
 
   const ProgressPage &page;
   const ProgramNotes &notes;
   int rank;
   Standing standing;
-  std::string waitingPlace, around;
+  std::string waitingPosition, around;
 };
 
-void StandingReader::addWait(const Waiting &waiting, const std::string &place) {
+void StandingReader::addWait(const Waiting &waiting, const std::string &position) {
   if (standing.waits.size() < Standing::kWaits)
     standing.waits.push_back(waiting);
-  if (waitingPlace.empty())
-    waitingPlace =
-        waiting.sequence ? text(place, ", call ", waiting.sequence, " of its group") : place;
+  if (waitingPosition.empty())
+    waitingPosition =
+        waiting.sequence ? text(position, ", call ", waiting.sequence, " of its group") : position;
 }
 
 void StandingReader::readHost(uint64_t tag, uint64_t sequence) {
@@ -83,11 +83,11 @@ void StandingReader::readHost(uint64_t tag, uint64_t sequence) {
   Meets meets = call == HostCall::Send      ? Meets::Send
                 : call == HostCall::Receive ? Meets::Receive
                                             : Meets::Collective;
-  addWait({ProgressPage::kHostGroup, meets, sequence, peer, 0}, hostPlace(tag));
+  addWait({ProgressPage::kHostGroup, meets, sequence, peer, 0}, hostPosition(tag));
 }
 
 void StandingReader::readStream(size_t index) {
-  const StreamPlace &stream = page.streams[index];
+  const StreamPosition &stream = page.streams[index];
   uint64_t moves = stream.moves.load(std::memory_order_acquire);
   standing.moves += moves;
   if (moves % 2 == 0)
@@ -98,17 +98,17 @@ void StandingReader::readStream(size_t index) {
     return readHost(tag, event.sequence);
   uint32_t entry = page.steps[(tag >> 32) % ProgressPage::kSteps].entry.load();
   const NotedInstruction *note = notes.find(entry, static_cast<uint32_t>(tag));
-  std::string place = placeOf(page, notes, tag);
+  std::string position = positionOf(page, notes, tag);
   if (!note || note->kind == "wait") {
     if (around.empty())
-      around = place;
+      around = position;
   } else if (note->meets == Meets::Nobody) {
     if (!standing.computes)
-      standing.place = place;
+      standing.position = position;
     standing.computes = true;
   } else {
     int peer = notes.peerOf(note->group, note->meets, static_cast<uint32_t>(rank));
-    addWait({note->group, note->meets, event.sequence, peer, note->bytes}, place);
+    addWait({note->group, note->meets, event.sequence, peer, note->bytes}, position);
   }
 }
 
@@ -126,21 +126,21 @@ Standing StandingReader::read() {
   standing.work = page.work.totals();
   for (size_t i = 0; i < ProgressPage::kStreams; ++i)
     readStream(i);
-  if (standing.place.empty())
-    standing.place = !waitingPlace.empty() ? waitingPlace : around;
+  if (standing.position.empty())
+    standing.position = !waitingPosition.empty() ? waitingPosition : around;
   constexpr const char *hosts[] = {"starting", "between instructions", "reading or writing files",
                                    "ending"};
   uint32_t phase = page.phase.load(std::memory_order_relaxed);
-  if (standing.place.empty() && standing.activity == Activity::Starting && phase > 0)
-    standing.place = text("the start (", nameOf(static_cast<Phase>(phase - 1)), ")");
+  if (standing.position.empty() && standing.activity == Activity::Starting && phase > 0)
+    standing.position = text("the start (", nameOf(static_cast<Phase>(phase - 1)), ")");
   bool isSilent = isInSilentStep(standing);
-  if (standing.place.empty())
-    standing.place =
+  if (standing.position.empty())
+    standing.position =
         isSilent
             ? text("step ", standing.trainingStep, ", on a device that does not tell where it is")
             : text(hosts[static_cast<size_t>(standing.activity)],
                    standing.trainingStep ? text(", step ", standing.trainingStep) : "");
-  standing.place = printable(standing.place, Standing::kPlaceBytes);
+  standing.position = printable(standing.position, Standing::kPositionBytes);
   return standing;
 }
 

@@ -19,7 +19,7 @@ struct Waiting {
 // The position of a rank and of its streams.
 struct Standing {
   static constexpr size_t kWaits = 4;
-  static constexpr size_t kPlaceBytes = 512;
+  static constexpr size_t kPositionBytes = 512;
 
   Activity activity = Activity::Starting;
   bool reportsStreams = false; // false: the device's position is unknown
@@ -33,7 +33,7 @@ struct Standing {
   // Communications begun so far, by group: collectives and sends, receives.
   std::array<std::array<uint64_t, 2>, ProgressPage::kGroups> started = {};
   WorkTotals work;
-  std::string place; // "step 12, task 'forward', micro-batch 1, instruction 7, gemm (h.0.mlp)"
+  std::string position; // "step 12, task 'forward', micro-batch 1, instruction 7, gemm (h.0.mlp)"
 };
 
 // Returns the position of `rank` as published in `page`, with names if `notes` has them.
@@ -44,7 +44,7 @@ Standing standingOf(const ProgressPage &page, const ProgramNotes &notes, int ran
 bool isInSilentStep(const Standing &standing);
 
 // The words for a tag: "step 3, task 'step', micro-batch 0, instruction 4, gemm (h.0.mlp)".
-std::string placeOf(const ProgressPage &page, const ProgramNotes &notes, uint64_t tag);
+std::string positionOf(const ProgressPage &page, const ProgramNotes &notes, uint64_t tag);
 
 // `text` cut to `most` bytes, without what a terminal would take for a command.
 std::string printable(std::string_view text, size_t most);

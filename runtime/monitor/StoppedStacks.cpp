@@ -104,7 +104,7 @@ std::vector<uint64_t> framesOfStopped(pid_t process, pid_t thread,
 
 // /proc/PID/task/TID/syscall: "running", or "NUMBER ARGUMENTS... STACK INSTRUCTION" with -1 in no
 // call.
-std::string placeOfThread(pid_t process, pid_t thread) {
+std::string stateOfThread(pid_t process, pid_t thread) {
   std::string line = lineOf(process, thread, "syscall");
   std::string out = text(", state ", std::string(1, stateOf(process, thread)));
   long call = -1;
@@ -127,7 +127,7 @@ std::string stacksOfStopped(pid_t process, const ProgressPage &page) {
       for (uint64_t address : framesOfStopped(process, thread.id, mappings))
         stack += frameLine(process, mappings, address) + "\n";
     out += thread.name;
-    out += stack.empty() ? placeOfThread(process, thread.id) + "\n" : ":\n" + stack;
+    out += stack.empty() ? stateOfThread(process, thread.id) + "\n" : ":\n" + stack;
   }
   return withNames(out);
 }

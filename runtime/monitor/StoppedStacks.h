@@ -18,6 +18,6 @@ std::vector<uint64_t> framesOfStopped(pid_t process, pid_t thread,
 
 // Returns the kernel's view of a thread's position: ", state D, in call 0 to the system:", followed
 // on the next line by the instruction if known.
-std::string placeOfThread(pid_t process, pid_t thread);
+std::string stateOfThread(pid_t process, pid_t thread);
 
 } // namespace dtc::rt

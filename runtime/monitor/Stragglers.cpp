@@ -12,7 +12,7 @@ constexpr double kStays = 1.5; // keeps naming the same one among equally slow r
 
 void Stragglers::receive(int rank, const WorkTotals &totals) {
   Rank &of = ranks[static_cast<size_t>(rank)];
-  of.isHeard = true;
+  of.hasReported = true;
   of.now = totals;
   // Counters reported by a rank may not be monotonic; regressions are ignored.
   if (totals.steps < of.begin.steps || totals.workNanos < of.begin.workNanos ||
@@ -23,7 +23,7 @@ void Stragglers::receive(int rank, const WorkTotals &totals) {
 bool Stragglers::isAlone(int rank) const {
   uint32_t program = ranks[static_cast<size_t>(rank)].now.program;
   return std::count_if(ranks.begin(), ranks.end(), [&](const Rank &each) {
-           return each.isHeard && each.now.program == program;
+           return each.hasReported && each.now.program == program;
          }) == 1;
 }
 
@@ -31,7 +31,7 @@ bool Stragglers::isAlone(int rank) const {
 bool Stragglers::isWindow(double now) const {
   return now - windowBegin >= kWindowSeconds &&
          std::all_of(ranks.begin(), ranks.end(), [](const Rank &rank) {
-           return !rank.isHeard || rank.now.steps - rank.begin.steps >= kWindowSteps;
+           return !rank.hasReported || rank.now.steps - rank.begin.steps >= kWindowSteps;
          });
 }
 
@@ -71,12 +71,12 @@ bool Stragglers::tick(double now) {
       windowBegin = now;
     return false;
   }
-  double step = 0, heard = 0;
+  double step = 0, reporters = 0;
   sorted.clear();
   for (Rank &rank : ranks) {
-    if (!rank.isHeard)
+    if (!rank.hasReported)
       continue;
-    ++heard;
+    ++reporters;
     auto steps = static_cast<double>(rank.now.steps - rank.begin.steps);
     rank.seconds = static_cast<double>(rank.now.workNanos - rank.begin.workNanos) * 1e-9 / steps;
     rank.stopped =
@@ -85,14 +85,14 @@ bool Stragglers::tick(double now) {
     rank.begin = rank.now;
     sorted[rank.now.program].push_back(rank.seconds);
   }
-  step /= std::max(heard, 1.0);
+  step /= std::max(reporters, 1.0);
   for (auto &[program, seconds] : sorted)
     std::sort(seconds.begin(), seconds.end());
   windowBegin = now;
   Straggler worst;
   double mostWeight = 0;
   for (size_t i = 0; i < ranks.size(); ++i) {
-    if (!ranks[i].isHeard)
+    if (!ranks[i].hasReported)
       continue;
     Straggler each = judge(i, step);
     double weight = each.costShare * (each.rank == found.rank ? kStays : 1);

@@ -34,7 +34,7 @@ public:
 
 private:
   struct Rank {
-    bool isHeard = false;
+    bool hasReported = false;
     WorkTotals begin, now;
     double seconds = 0, stopped = 0; // a step, in this window: at work; stopped by signals
     double best = 0;                 // best of all windows so far; 0: none

@@ -30,16 +30,16 @@ struct AccessCount {
 
 // Totals over launches. Each launch adds to them.
 struct Counters {
-  // The counts of one place in the source.
+  // The counts of one location in the source.
   struct Site {
-    std::string place; // "Norm.cu:12" or the function
+    std::string location; // "Norm.cu:12" or the function
     AccessCount count;
   };
   uint64_t launches = 0;
   uint64_t threads = 0;
   uint64_t steps = 0; // accesses, operations of warps and blocks, turns of other loops
   AccessCount total;
-  std::vector<Site> sites; // sorted by place
+  std::vector<Site> sites; // sorted by location
 };
 
 } // namespace dtc::simt

@@ -1,7 +1,7 @@
 #include "runtime/simt/AccessCounters.h"
 
 #include "runtime/simt/Clocks.h"
-#include "runtime/simt/Place.h"
+#include "runtime/simt/SiteLocation.h"
 
 #include <algorithm>
 #include <array>
@@ -93,16 +93,16 @@ void AccessCounters::finishBlock() {
 }
 
 void AccessCounters::addTo(Counters &counters) const {
-  std::map<std::string, AccessCount> places;
+  std::map<std::string, AccessCount> locations;
   for (const Counters::Site &site : counters.sites)
-    places[site.place].add(site.count);
+    locations[site.location].add(site.count);
   for (const auto &[site, count] : counts) {
-    places[placeOf(*site)].add(count);
+    locations[locationOf(*site)].add(count);
     counters.total.add(count);
   }
   counters.sites.clear();
-  for (const auto &[place, count] : places)
-    counters.sites.push_back({place, count});
+  for (const auto &[location, count] : locations)
+    counters.sites.push_back({location, count});
 }
 
 } // namespace dtc::simt

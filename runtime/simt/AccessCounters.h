@@ -23,7 +23,7 @@ public:
             uint32_t align, bool shared);
   // Counts the requests of the block that has run, and forgets its accesses.
   void finishBlock();
-  // Adds all counts to `counters`, by place, and sorts its sites by place.
+  // Adds all counts to `counters`, by location, and sorts its sites by location.
   void addTo(Counters &counters) const;
 
 private:

@@ -3,7 +3,7 @@
 // access to memory.
 #include "runtime/simt/Engine.h"
 
-#include "runtime/simt/Place.h"
+#include "runtime/simt/SiteLocation.h"
 
 #include <algorithm>
 #include <atomic>
@@ -166,7 +166,7 @@ void Engine::reportDeadlock() {
       waiting += text(shown > 1 ? "; thread " : "thread ", thread.number, " at ",
                       thread.state == Thread::State::AtBarrier ? "the barrier in "
                                                                : "the operation of its warp in ",
-                      thread.site ? placeOf(*thread.site) : "?");
+                      thread.site ? locationOf(*thread.site) : "?");
     previous = waits ? &thread : nullptr;
   }
   reportFor(*first, first->site, text("the block waits forever: ", waiting));
@@ -178,7 +178,7 @@ void Engine::reportFor(const Thread &thread, const Site *site, const std::string
   fault = text("kernel '", kernel.name, "', block (", blockAt.x, ",", blockAt.y, ",", blockAt.z,
                "), thread (", thread.index.x, ",", thread.index.y, ",", thread.index.z, ")");
   if (site)
-    fault += text(", ", placeOf(*site));
+    fault += text(", ", locationOf(*site));
   fault += ": " + what;
 }
 
@@ -278,8 +278,9 @@ void Engine::finishThread() {
     abandon();
   }
   if (numAtBarrier) {
-    report(nullptr, text("ends while ", numAtBarrier,
-                         " threads of its block wait at the barrier in ", placeOf(*barrierSite)));
+    report(nullptr,
+           text("ends while ", numAtBarrier, " threads of its block wait at the barrier in ",
+                locationOf(*barrierSite)));
     abandon();
   }
   completeSyncs(done.warp());
@@ -294,7 +295,7 @@ uint32_t Engine::barrier(const Site *site, bool predicate) {
   }
   if (numAtBarrier && barrierSite != site) {
     report(site, text("waits at this barrier, while ", numAtBarrier,
-                      " threads of its block wait at the one in ", placeOf(*barrierSite)));
+                      " threads of its block wait at the one in ", locationOf(*barrierSite)));
     abandon();
   }
   barrierSite = site;
@@ -362,7 +363,7 @@ void Engine::meet(uint32_t mask, const uint32_t *given, uint32_t *result, Combin
   WarpSync &sync = syncs[warp][index];
   if (sync.site != site || sync.combine != combine) {
     report(site, text("lanes of one warp meet at different operations: this one, and the one in ",
-                      placeOf(*sync.site)));
+                      locationOf(*sync.site)));
     abandon();
   }
   sync.arrived |= bit;

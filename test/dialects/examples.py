@@ -19,8 +19,8 @@ AT_TOP = re.compile(r"(graph\.(parameter|state|func)|exec\.program)\b")
 
 
 class Example:
-    def __init__(self, op, text, place):
-        self.op, self.text, self.place = op, text, place
+    def __init__(self, op, text, location):
+        self.op, self.text, self.location = op, text, location
         results = ",".join(re.findall(r"^\s*(%[^=]*) = ", text, re.M))
         defined = set(re.findall(r"%[\w.$-]+", results)) | set(re.findall(r"(%[\w.$-]+):", text))
         self.types = {name: "none" for name in re.findall(r"%[A-Za-z_][\w.$-]*", text) if name not in defined}
@@ -122,7 +122,7 @@ def main(pages):
             if not learned:
                 break
         for example, message in messages.items():
-            print(f"{example.place}: the example of {example.op} fails: {message}\n{example.module()}")
+            print(f"{example.location}: the example of {example.op} fails: {message}\n{example.module()}")
         failed += len(without) + len(messages)
         print(f"{page.name}: {len(examples) - len(messages)} of {len(examples)} examples are right")
     sys.exit(1 if failed else 0)

@@ -93,16 +93,16 @@ void Fuzzer::fail(uint64_t index, const Bytes &file, const std::string &what) {
 
 void Fuzzer::execute(uint64_t index, const Bytes &file) {
   RunResult result = runOnce(file, settings.limitSeconds);
-  switch (result.outcome) {
-  case Outcome::Ran:
+  switch (result.runStatus) {
+  case RunStatus::Ran:
     ++counts.ran;
     return;
-  case Outcome::Refused:
+  case RunStatus::Refused:
     ++counts.refused;
     return;
-  case Outcome::Crashed:
+  case RunStatus::Crashed:
     return fail(index, file, "crashed: " + result.what);
-  case Outcome::Hung:
+  case RunStatus::Hung:
     return fail(index, file, "hung");
   }
 }
@@ -176,7 +176,7 @@ int run(const Settings &settings) {
     return 1;
   }
   RunResult untouched = runOnce(original, settings.limitSeconds);
-  if (untouched.outcome != Outcome::Ran) {
+  if (untouched.runStatus != RunStatus::Ran) {
     std::fprintf(stderr, "dte-fuzz: %s does not run as it is %s\n", settings.file.c_str(),
                  untouched.what.c_str());
     return 1;

@@ -51,8 +51,8 @@ void changeField(std::span<uint8_t> bytes, Random &random) {
   size_t width = size_t(1) << random.below(4);
   if (bytes.size() < width)
     return;
-  size_t places = bytes.size() / width;
-  uint8_t *field = bytes.data() + random.below(places) * width;
+  size_t positions = bytes.size() / width;
+  uint8_t *field = bytes.data() + random.below(positions) * width;
   uint64_t value = 0;
   switch (random.below(3)) {
   case 0:
@@ -63,7 +63,7 @@ void changeField(std::span<uint8_t> bytes, Random &random) {
     value += random.below(17) - 8;
     break;
   default:
-    std::memcpy(&value, bytes.data() + random.below(places) * width, width);
+    std::memcpy(&value, bytes.data() + random.below(positions) * width, width);
   }
   std::memcpy(field, &value, width);
 }
@@ -76,17 +76,17 @@ void copyRange(std::span<uint8_t> bytes, Random &random) {
 
 void changeLength(std::vector<uint8_t> &file, Random &random) {
   size_t at = random.below(file.size() + 1);
-  auto place = file.begin() + static_cast<std::ptrdiff_t>(at);
+  auto position = file.begin() + static_cast<std::ptrdiff_t>(at);
   switch (random.below(3)) {
   case 0:
-    file.erase(place, file.end());
+    file.erase(position, file.end());
     break;
   case 1:
-    file.insert(place, 1 + random.below(64), static_cast<uint8_t>(random.next()));
+    file.insert(position, 1 + random.below(64), static_cast<uint8_t>(random.next()));
     break;
   default: {
     size_t count = std::min<size_t>(random.below(64), file.size() - at);
-    file.erase(place, place + static_cast<std::ptrdiff_t>(count));
+    file.erase(position, position + static_cast<std::ptrdiff_t>(count));
   }
   }
 }

@@ -68,16 +68,16 @@ uint64_t interesting(Random &random) {
 void changeCode(std::vector<uint8_t> &code, Random &random) {
   if (code.size() < 8)
     return;
-  size_t width = size_t(1) << random.below(4), places = code.size() / width;
-  size_t near = std::min<size_t>(places, 1024 / width);
-  size_t place = random.below(places);
+  size_t width = size_t(1) << random.below(4), positions = code.size() / width;
+  size_t near = std::min<size_t>(positions, 1024 / width);
+  size_t position = random.below(positions);
   if (uint64_t where = random.below(4); where < 2)
-    place = where == 0 ? random.below(near) : places - 1 - random.below(near);
+    position = where == 0 ? random.below(near) : positions - 1 - random.below(near);
   uint64_t value = interesting(random), old = 0;
-  std::memcpy(&old, code.data() + place * width, width);
+  std::memcpy(&old, code.data() + position * width, width);
   if (random.below(2))
     value = old + random.below(33) - 16;
-  std::memcpy(code.data() + place * width, &value, width);
+  std::memcpy(code.data() + position * width, &value, width);
 }
 
 void changeSegments(Program &program, Random &random) {
@@ -206,9 +206,9 @@ void sign(std::span<uint8_t> file) {
       Hash128 hash = hash128(file.subspan(segment->offset(), segment->bytes()));
       for (auto [field, half] :
            {std::pair{Segment::VT_XXH3_LOW, hash.low}, std::pair{Segment::VT_XXH3_HIGH, hash.high}})
-        if (const uint8_t *place =
+        if (const uint8_t *position =
                 reinterpret_cast<const flatbuffers::Table *>(segment)->GetAddressOf(field))
-          std::memcpy(bytes.data() + (place - bytes.data()), &half, sizeof(half));
+          std::memcpy(bytes.data() + (position - bytes.data()), &half, sizeof(half));
     }
   header.manifestHash = hash128(bytes);
   writeHeader(header, file.first<headerBytes>());

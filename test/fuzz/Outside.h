@@ -32,7 +32,7 @@ void readFrames(Bytes bytes);     // frames that keepers send to rank 0's keeper
 void readStream(Bytes bytes);     // bytes of a keeper's connection
 void readNotes(Bytes bytes);      // notes of a rank on its program
 void readRendezvous(Bytes bytes); // bytes of a connection between ranks at the rendezvous
-void readPlace(Bytes bytes);      // a launcher's address of rank 0
+void readAddress(Bytes bytes);    // a launcher's address of rank 0
 
 // Splits an input into texts. It begins with the sizes of all texts but the last, two bytes each.
 // If it ends early, the rest of the texts is empty.

@@ -259,7 +259,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     readRendezvous(rest);
     break;
   case 'a':
-    readPlace(rest);
+    readAddress(rest);
     break;
   default:
     return -1; // The input is not kept in the corpus.

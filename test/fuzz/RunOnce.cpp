@@ -99,21 +99,21 @@ bool warmUp(const std::vector<uint8_t> &file) { return runRanks(file, 60); }
 RunResult runOnce(const std::vector<uint8_t> &file, unsigned limitSeconds) {
   pid_t process = ::fork();
   if (process < 0)
-    return {Outcome::Crashed, "fork failed"};
+    return {RunStatus::Crashed, "fork failed"};
   if (process == 0)
     child(file, limitSeconds);
   int status = 0;
   while (::waitpid(process, &status, 0) < 0)
     ;
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-    return {Outcome::Ran, ""};
+    return {RunStatus::Ran, ""};
   if (WIFEXITED(status) && WEXITSTATUS(status) == refusedCode)
-    return {Outcome::Refused, ""};
+    return {RunStatus::Refused, ""};
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-    return {Outcome::Hung, ""};
+    return {RunStatus::Hung, ""};
   if (WIFSIGNALED(status))
-    return {Outcome::Crashed, ::strsignal(WTERMSIG(status))};
-  return {Outcome::Crashed, "exit code " + std::to_string(WEXITSTATUS(status))};
+    return {RunStatus::Crashed, ::strsignal(WTERMSIG(status))};
+  return {RunStatus::Crashed, "exit code " + std::to_string(WEXITSTATUS(status))};
 }
 
 } // namespace dtc::fuzz

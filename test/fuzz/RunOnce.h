@@ -8,7 +8,7 @@
 namespace dtc::fuzz {
 
 // The ways in which a run may end.
-enum class Outcome {
+enum class RunStatus {
   Ran,     // to the end of the step
   Refused, // stopped with an error of the runtime
   Crashed,
@@ -17,7 +17,7 @@ enum class Outcome {
 
 // The end of a run.
 struct RunResult {
-  Outcome outcome = Outcome::Ran;
+  RunStatus runStatus = RunStatus::Ran;
   std::string what; // the signal, for Crashed
 };
 

@@ -1,8 +1,8 @@
 // text-fuzz: runs the compiler's readers of texts under libFuzzer. The first byte of an input gives
 // its kind (README.md lists the letters).
 //
-// A reader may accept an input, or refuse it with a message that begins with the place; it may not
-// crash. An accepted input that can be written is read back.
+// A reader may accept an input, or refuse it with a message that begins with the location; it may
+// not crash. An accepted input that can be written is read back.
 #include "compiler/decide/plan/Plan.h"
 #include "compiler/decide/plan/PlanJson.h"
 #include "compiler/decide/plan/PlanToJson.h"
@@ -221,7 +221,7 @@ void readMeasured(StringRef text) {
 void readErrors(StringRef text) {
   Result<std::vector<ClassErrors>> table = parseErrorTable(text);
   if (!table) {
-    if (table.error().message.empty() || table.error().place.line < 0)
+    if (table.error().message.empty() || table.error().location.line < 0)
       fail("no words or no line", text);
     return;
   }

@@ -144,7 +144,7 @@ void readRendezvous(Bytes bytes) {
 }
 
 // Reads an address of rank 0 as Slurm's variable has it, and as Open MPI's.
-void readPlace(Bytes bytes) {
+void readAddress(Bytes bytes) {
   std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
   std::string host;
   Status status = rt::firstHostOf(text, host);

@@ -86,13 +86,13 @@ def words(text):
     return struct.pack("<I", len(text)) + text.encode()
 
 
-def standing(step, waits, begun, place):
+def standing(step, waits, begun, position):
     """Returns the standing, as Frames.cpp writes it, of a rank in training step `step` that has begun
     `begun` calls of each group."""
     out = struct.pack("<IIQQII", 1, 1, 2 * step + len(waits), 100 * step, step, len(waits))
     out += b"".join(struct.pack("<IIQIQ", *wait) for wait in waits)
     out += struct.pack("<64Q", *[begun] * 64) + struct.pack("<IQQQQ", 1, step, 10 * step, 20 * step, 0)
-    return out + words(place)
+    return out + words(position)
 
 
 HELLO, BEAT, ENDED, STACKS, LEAVE = 0, 2, 3, 6, 8

@@ -45,27 +45,27 @@ def dtc(*words, code=0):
     return result.stderr if code else result.stdout
 
 
-def mistakes(value, schema, place):
+def mistakes(value, schema, where):
     """Returns what is wrong with a value, by a schema."""
     if schema.get("pruned"):
-        return [f"{place} is written, and its schema was left out"]
+        return [f"{where} is written, and its schema was left out"]
     if schema.get("x-kubernetes-int-or-string"):
-        return [] if isinstance(value, (int, str)) else [f"{place} is no number or text"]
+        return [] if isinstance(value, (int, str)) else [f"{where} is no number or text"]
     kind = schema.get("type")
     if kind and (not isinstance(value, TYPES[kind]) or kind == "integer" and isinstance(value, bool)):
-        return [f"{place} is {type(value).__name__}, not {kind}"]
-    found = [] if value in schema.get("enum", [value]) else [f"{place} is {value}, not one of {schema['enum']}"]
+        return [f"{where} is {type(value).__name__}, not {kind}"]
+    found = [] if value in schema.get("enum", [value]) else [f"{where} is {value}, not one of {schema['enum']}"]
     if isinstance(value, dict):
-        found += [f"{place} has no {name}" for name in schema.get("required", []) if name not in value]
+        found += [f"{where} has no {name}" for name in schema.get("required", []) if name not in value]
         for name, each in value.items():
             below = schema.get("properties", {}).get(name, schema.get("additionalProperties"))
-            if below is None and ("properties" in schema or place == "spec"):
-                found.append(f"{place} knows no {name}")
+            if below is None and ("properties" in schema or where == "spec"):
+                found.append(f"{where} knows no {name}")
             elif below is not None:
-                found += mistakes(each, below, f"{place}.{name}")
+                found += mistakes(each, below, f"{where}.{name}")
     elif isinstance(value, list):
         for index, each in enumerate(value):
-            found += mistakes(each, schema.get("items", {}), f"{place}[{index}]")
+            found += mistakes(each, schema.get("items", {}), f"{where}[{index}]")
     return found
 
 

@@ -85,9 +85,9 @@ bool isMeant(int descriptor) {
 }
 
 // Returns true if the call is to fail. A call that takes no space does not fail.
-template <typename Place>
-bool strikes(Place place, bool mayBeKilled = true, bool takesSpace = true, bool reads = false) {
-  if (reads != plan().countsReads || !isMeant(place))
+template <typename Target>
+bool strikes(Target target, bool mayBeKilled = true, bool takesSpace = true, bool reads = false) {
+  if (reads != plan().countsReads || !isMeant(target))
     return false;
   long number = ++calls;
   if (number < plan().at || number >= plan().at + plan().count || plan().at == 0)

@@ -126,7 +126,7 @@ LIKE = EMBED + f"""    %first = graph.param "first" normal(0.0, 0.3) : tensor<1x
     %all = graph.broadcast %first like %x : !hidden, dims [0] : tensor<1x{WIDTH}xf32> -> tensor<?x1x{WIDTH}xf32>
     %y = graph.add %x, %all : (!hidden, tensor<?x1x{WIDTH}xf32>) -> !hidden
 """ + LAYERS.replace("%x", "%y") + HEAD
-UNLIKE = EMBED + f"""    %first = graph.param "first" normal(0.0, 0.3) : tensor<1x{WIDTH}xf32>
+DIFFERENT = EMBED + f"""    %first = graph.param "first" normal(0.0, 0.3) : tensor<1x{WIDTH}xf32>
     %y = graph.add %x, %first : (!hidden, tensor<1x{WIDTH}xf32>) -> !hidden
 """ + LAYERS.replace("%x", "%y") + HEAD
 
@@ -161,7 +161,7 @@ CASES = [
     ("no dims", model(temperature("tensor<f32>")), model(temperature("tensor<1xf32>")), {}, ""),
     ("unread input", model(EMBED + LAYERS + HEAD, inputs="%tokens: !tokens, %mask: !logits, %targets: !tokens"), PLAIN,
      {}, "mask"),
-    ("like an activation", model(LIKE), model(UNLIKE), {}, ""),
+    ("like an activation", model(LIKE), model(DIFFERENT), {}, ""),
     ("outputs of layers", model(EACH_READ), model(SUM_READ), {}, ""),
 ]
 

@@ -35,7 +35,7 @@ void replaceReads(InstructionT &instruction, uint32_t to, uint32_t from,
   if (LaunchT *op = instruction.op.AsLaunch())
     for (uint32_t &buffer : op->buffers)
       if (buffer == to)
-        changes.push_back([place = &buffer, from] { *place = from; });
+        changes.push_back([site = &buffer, from] { *site = from; });
 }
 
 // Makes an instruction behind an exchange read what it sends.

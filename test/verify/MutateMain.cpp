@@ -35,12 +35,12 @@ struct Row {
   int planted = 0, byLoader = 0, byProof = 0, harmless = 0, missed = 0;
 };
 
-enum class End { NoPlace, ByLoader, ByProof, Harmless, Missed };
+enum class End { NoSite, ByLoader, ByProof, Harmless, Missed };
 
 End plant(const mutate::Mutation &mutation, const Subject &subject, mutate::Random &random) {
   std::unique_ptr<format::ManifestT> manifest(subject.manifest->UnPack());
   if (!mutation.plant(*manifest, random))
-    return End::NoPlace;
+    return End::NoSite;
   test::Packed packed(*manifest);
   if (!format::verifyManifest(*packed, subject.name).ok())
     return End::ByLoader;
@@ -98,13 +98,13 @@ int writeFault(const std::string &kind, const Subject &subject, mutate::Random &
 
 int main(int argc, char **argv) {
   std::vector<std::string> files;
-  int places = 100;
+  int sites = 100;
   uint64_t seed = 1;
   std::string kind, only, output;
   for (int i = 1; i < argc; ++i) {
     std::string argument = argv[i];
     if (argument == "--places" && i + 1 < argc)
-      places = std::atoi(argv[++i]);
+      sites = std::atoi(argv[++i]);
     else if (argument == "--write" && i + 2 < argc) {
       kind = argv[++i];
       output = argv[++i];
@@ -143,12 +143,12 @@ int main(int argc, char **argv) {
     std::set<std::string> missed;
     auto start = std::chrono::steady_clock::now();
     // Takes the programs that have a place for the fault in turn.
-    for (int tries = 0; row.planted < places && tries < 20 * places; ++tries) {
+    for (int tries = 0; row.planted < sites && tries < 20 * sites; ++tries) {
       const Subject &subject = subjects[static_cast<size_t>(tries) % subjects.size()];
       End end = plant(mutation, subject, random);
       if (end == End::Missed)
         missed.insert(subject.name + ": " + mutate::lastPlanted());
-      row.planted += end != End::NoPlace;
+      row.planted += end != End::NoSite;
       row.byLoader += end == End::ByLoader;
       row.byProof += end == End::ByProof;
       row.harmless += end == End::Harmless;
@@ -159,9 +159,9 @@ int main(int argc, char **argv) {
                                  row.planted, row.byLoader, row.byProof, row.harmless, row.missed,
                                  seconds.count())
                  << "\n";
-    for (const std::string &place : missed)
-      llvm::outs() << "  missed in " << place << "\n";
-    good &= row.missed == 0 && row.planted >= places;
+    for (const std::string &site : missed)
+      llvm::outs() << "  missed in " << site << "\n";
+    good &= row.missed == 0 && row.planted >= sites;
   }
   return good ? 0 : 1;
 }

@@ -13,7 +13,7 @@ namespace {
 
 using namespace format;
 
-struct Place {
+struct Site {
   ProgramT *program;
   TaskT *task;
   size_t index;
@@ -27,48 +27,47 @@ uint64_t below(Random &random, uint64_t limit) { return random() % limit; }
 template <typename T> T pick(Random &random, const std::vector<T> &all) {
   return all[below(random, all.size())];
 }
-std::string lastPlace;
-Place pick(Random &random, const std::vector<Place> &all) {
-  Place place = all[below(random, all.size())];
-  lastPlace = place.task->name + ", instruction " + std::to_string(place.index);
-  if (const CollectiveT *op = place.collective())
-    lastPlace += " '" + op->name + "'";
-  return place;
+std::string lastSite;
+Site pick(Random &random, const std::vector<Site> &all) {
+  Site site = all[below(random, all.size())];
+  lastSite = site.task->name + ", instruction " + std::to_string(site.index);
+  if (const CollectiveT *op = site.collective())
+    lastSite += " '" + op->name + "'";
+  return site;
 }
 
 // Returns the instructions of tasks that some entry runs.
-std::vector<Place> placesOf(ManifestT &manifest,
-                            const std::function<bool(const Place &)> &belongs) {
-  std::vector<Place> all;
+std::vector<Site> sitesOf(ManifestT &manifest, const std::function<bool(const Site &)> &belongs) {
+  std::vector<Site> all;
   for (auto &program : manifest.programs)
     for (size_t t = 0; t < program->tasks.size(); ++t)
       for (size_t i = 0; i < program->tasks[t]->instructions.size(); ++i)
-        if (Place place{program.get(), program->tasks[t].get(), i}; belongs(place))
-          all.push_back(place);
+        if (Site site{program.get(), program->tasks[t].get(), i}; belongs(site))
+          all.push_back(site);
   return all;
 }
 
 // Returns true for communication between ranks; a group of one rank sends nothing.
-bool meetsOthers(const ManifestT &manifest, const Place &place) {
-  if (const CollectiveT *op = place.collective())
+bool meetsOthers(const ManifestT &manifest, const Site &site) {
+  if (const CollectiveT *op = site.collective())
     return manifest.groups[op->group]->size > 1;
-  return place.transfer() != nullptr;
+  return site.transfer() != nullptr;
 }
-bool reducesGradients(const ManifestT &manifest, const Place &place) {
-  const CollectiveT *op = place.collective();
-  return op && op->role == CollectiveRole::gradient && meetsOthers(manifest, place);
+bool reducesGradients(const ManifestT &manifest, const Site &site) {
+  const CollectiveT *op = site.collective();
+  return op && op->role == CollectiveRole::gradient && meetsOthers(manifest, site);
 }
 
-void erase(const Place &place) {
-  auto at = static_cast<uint32_t>(place.index);
-  place.task->instructions.erase(place.task->instructions.begin() + at);
+void erase(const Site &site) {
+  auto at = static_cast<uint32_t>(site.index);
+  site.task->instructions.erase(site.task->instructions.begin() + at);
   std::vector<Repeat> repeats;
-  for (const Repeat &each : place.task->repeats) {
+  for (const Repeat &each : site.task->repeats) {
     uint32_t begin = each.begin() - (each.begin() > at), end = each.end() - (each.end() > at);
     if (begin < end)
       repeats.emplace_back(begin, end, each.count());
   }
-  place.task->repeats = repeats;
+  site.task->repeats = repeats;
 }
 
 void insert(TaskT &task, size_t index, std::unique_ptr<InstructionT> instruction) {
@@ -88,34 +87,34 @@ size_t repeatOf(const TaskT &task, size_t index) {
 }
 
 bool dropCommunication(ManifestT &manifest, Random &random) {
-  std::vector<Place> places =
-      placesOf(manifest, [&](const Place &place) { return meetsOthers(manifest, place); });
-  if (places.empty())
+  std::vector<Site> sites =
+      sitesOf(manifest, [&](const Site &site) { return meetsOthers(manifest, site); });
+  if (sites.empty())
     return false;
-  erase(pick(random, places));
+  erase(pick(random, sites));
   return true;
 }
 
 bool duplicateCommunication(ManifestT &manifest, Random &random) {
-  std::vector<Place> places =
-      placesOf(manifest, [&](const Place &place) { return meetsOthers(manifest, place); });
-  if (places.empty())
+  std::vector<Site> sites =
+      sitesOf(manifest, [&](const Site &site) { return meetsOthers(manifest, site); });
+  if (sites.empty())
     return false;
-  Place place = pick(random, places);
-  insert(*place.task, place.index + 1, std::make_unique<InstructionT>(*place));
+  Site site = pick(random, sites);
+  insert(*site.task, site.index + 1, std::make_unique<InstructionT>(*site));
   return true;
 }
 
 bool swapCommunications(ManifestT &manifest, Random &random) {
-  std::vector<std::pair<Place, Place>> pairs;
-  std::vector<Place> places =
-      placesOf(manifest, [&](const Place &place) { return meetsOthers(manifest, place); });
-  for (size_t i = 0; i < places.size(); ++i)
-    for (size_t j = i + 1; j < places.size(); ++j)
-      if (places[i].task == places[j].task && (*places[i]).stream == (*places[j]).stream &&
-          (*places[i]).runs == (*places[j]).runs &&
-          repeatOf(*places[i].task, places[i].index) == repeatOf(*places[j].task, places[j].index))
-        pairs.emplace_back(places[i], places[j]);
+  std::vector<std::pair<Site, Site>> pairs;
+  std::vector<Site> sites =
+      sitesOf(manifest, [&](const Site &site) { return meetsOthers(manifest, site); });
+  for (size_t i = 0; i < sites.size(); ++i)
+    for (size_t j = i + 1; j < sites.size(); ++j)
+      if (sites[i].task == sites[j].task && (*sites[i]).stream == (*sites[j]).stream &&
+          (*sites[i]).runs == (*sites[j]).runs &&
+          repeatOf(*sites[i].task, sites[i].index) == repeatOf(*sites[j].task, sites[j].index))
+        pairs.emplace_back(sites[i], sites[j]);
   if (pairs.empty())
     return false;
   auto [a, b] = pick(random, pairs);
@@ -125,12 +124,11 @@ bool swapCommunications(ManifestT &manifest, Random &random) {
 
 // Divides the ranks of a group into lists of half as many, or joins two lists into one.
 bool changeGroup(ManifestT &manifest, Random &random) {
-  std::vector<Place> places = placesOf(manifest, [&](const Place &place) {
-    return place.collective() && meetsOthers(manifest, place);
-  });
-  if (places.empty())
+  std::vector<Site> sites = sitesOf(
+      manifest, [&](const Site &site) { return site.collective() && meetsOthers(manifest, site); });
+  if (sites.empty())
     return false;
-  CollectiveT &op = *pick(random, places).collective();
+  CollectiveT &op = *pick(random, sites).collective();
   std::vector<uint32_t> others;
   for (uint32_t g = 0; g < manifest.groups.size(); ++g)
     if (manifest.groups[g]->ranks != manifest.groups[op.group]->ranks ||
@@ -156,36 +154,36 @@ bool changeGroup(ManifestT &manifest, Random &random) {
 }
 
 bool changeKind(ManifestT &manifest, Random &random) {
-  std::vector<Place> places =
-      placesOf(manifest, [&](const Place &place) { return meetsOthers(manifest, place); });
-  if (places.empty())
+  std::vector<Site> sites =
+      sitesOf(manifest, [&](const Site &site) { return meetsOthers(manifest, site); });
+  if (sites.empty())
     return false;
-  Place place = pick(random, places);
-  if (TransferT *op = place.transfer()) {
+  Site site = pick(random, sites);
+  if (TransferT *op = site.transfer()) {
     op->kind = op->kind == TransferKind::send ? TransferKind::receive : TransferKind::send;
     return true;
   }
-  auto kind = static_cast<unsigned>(place.collective()->kind);
-  place.collective()->kind = static_cast<CollectiveKind>((kind + 1 + below(random, 3)) % 4);
+  auto kind = static_cast<unsigned>(site.collective()->kind);
+  site.collective()->kind = static_cast<CollectiveKind>((kind + 1 + below(random, 3)) % 4);
   return true;
 }
 
 bool changeReduction(ManifestT &manifest, Random &random) {
-  std::vector<Place> places =
-      placesOf(manifest, [&](const Place &place) { return reducesGradients(manifest, place); });
-  if (places.empty())
+  std::vector<Site> sites =
+      sitesOf(manifest, [&](const Site &site) { return reducesGradients(manifest, site); });
+  if (sites.empty())
     return false;
-  pick(random, places).collective()->reduce = ReduceKind::max;
+  pick(random, sites).collective()->reduce = ReduceKind::max;
   return true;
 }
 
 bool changeSize(ManifestT &manifest, Random &random) {
-  std::vector<Place> places =
-      placesOf(manifest, [&](const Place &place) { return meetsOthers(manifest, place); });
-  if (places.empty())
+  std::vector<Site> sites =
+      sitesOf(manifest, [&](const Site &site) { return meetsOthers(manifest, site); });
+  if (sites.empty())
     return false;
-  Place place = pick(random, places);
-  uint64_t &count = place.transfer() ? place.transfer()->count : place.collective()->count;
+  Site site = pick(random, sites);
+  uint64_t &count = site.transfer() ? site.transfer()->count : site.collective()->count;
   count = pick<uint64_t>(random, {count - 1, count / 2, count + 1, 2 * count});
   return true;
 }
@@ -211,17 +209,17 @@ bool haveOtherSamples(const ManifestT &manifest, uint32_t a, uint32_t b) {
 // Replaces a peer by the next rank, or swaps the peers of two ranks so that each gets the data of
 // the other.
 bool changePeer(ManifestT &manifest, Random &random) {
-  std::vector<Place> places =
-      placesOf(manifest, [](const Place &place) { return place.transfer() != nullptr; });
-  if (places.empty())
+  std::vector<Site> sites =
+      sitesOf(manifest, [](const Site &site) { return site.transfer() != nullptr; });
+  if (sites.empty())
     return false;
-  TransferT &op = *pick(random, places).transfer();
+  TransferT &op = *pick(random, sites).transfer();
   GroupT &group = *manifest.groups[op.group];
   if (group.ranks.size() >= 2 * group.size && below(random, 2)) {
-    size_t place = below(random, group.size), lists = group.ranks.size() / group.size;
+    size_t site = below(random, group.size), lists = group.ranks.size() / group.size;
     size_t a = below(random, lists), b = (a + 1 + below(random, lists - 1)) % lists;
-    uint32_t &first = group.ranks[a * group.size + place],
-             &second = group.ranks[b * group.size + place];
+    uint32_t &first = group.ranks[a * group.size + site],
+             &second = group.ranks[b * group.size + site];
     if (!haveOtherSamples(manifest, first, second))
       return false;
     std::swap(first, second);
@@ -232,11 +230,11 @@ bool changePeer(ManifestT &manifest, Random &random) {
 }
 
 bool dropWait(ManifestT &manifest, Random &random) {
-  std::vector<Place> places =
-      placesOf(manifest, [](const Place &place) { return (*place).op.type == Op::Wait; });
-  if (places.empty())
+  std::vector<Site> sites =
+      sitesOf(manifest, [](const Site &site) { return (*site).op.type == Op::Wait; });
+  if (sites.empty())
     return false;
-  erase(pick(random, places));
+  erase(pick(random, sites));
   return true;
 }
 
@@ -282,7 +280,7 @@ bool overlapBuffers(ManifestT &manifest, Random &random) {
     if (a->kind == BufferKind::parameter || a->kind == BufferKind::optimizer ||
         a->kind == BufferKind::input)
       continue;
-    lastPlace = "'" + a->name + "' over '" + b->name + "'";
+    lastSite = "'" + a->name + "' over '" + b->name + "'";
     a->offset = b->offset;
     return true;
   }
@@ -299,7 +297,7 @@ bool changeMemory(ManifestT &manifest, Random &random) {
   if (all.empty())
     return false;
   auto [program, buffer] = pick(random, all);
-  lastPlace = "'" + buffer->name + "'";
+  lastSite = "'" + buffer->name + "'";
   MemorySpace other = buffer->space == MemorySpace::host ? MemorySpace::device : MemorySpace::host;
   bool alone = below(random, 2);
   for (auto &each : program->buffers)
@@ -311,12 +309,12 @@ bool changeMemory(ManifestT &manifest, Random &random) {
 
 // Moves a wait behind the instruction that it protects, or uses received data in the task before.
 bool useBeforeArrival(ManifestT &manifest, Random &random) {
-  std::vector<Place> places = placesOf(manifest, [](const Place &place) {
-    const auto &all = place.task->instructions;
-    return (*place).op.type == Op::Wait && place.index + 1 < all.size() &&
-           all[place.index + 1]->stream == (*place).stream &&
-           all[place.index + 1]->op.type != Op::Wait &&
-           repeatOf(*place.task, place.index) == repeatOf(*place.task, place.index + 1);
+  std::vector<Site> sites = sitesOf(manifest, [](const Site &site) {
+    const auto &all = site.task->instructions;
+    return (*site).op.type == Op::Wait && site.index + 1 < all.size() &&
+           all[site.index + 1]->stream == (*site).stream &&
+           all[site.index + 1]->op.type != Op::Wait &&
+           repeatOf(*site.task, site.index) == repeatOf(*site.task, site.index + 1);
   });
   std::vector<std::pair<EntryT *, size_t>> runs;
   for (auto &program : manifest.programs)
@@ -330,13 +328,13 @@ bool useBeforeArrival(ManifestT &manifest, Random &random) {
         if (receives)
           runs.emplace_back(entry.get(), i);
       }
-  if (places.empty() && runs.empty())
+  if (sites.empty() && runs.empty())
     return false;
-  if (uint64_t at = below(random, places.size() + runs.size()); at < places.size()) {
-    Place place = places[at];
-    std::swap(place.task->instructions[place.index], place.task->instructions[place.index + 1]);
+  if (uint64_t at = below(random, sites.size() + runs.size()); at < sites.size()) {
+    Site site = sites[at];
+    std::swap(site.task->instructions[site.index], site.task->instructions[site.index + 1]);
   } else {
-    auto [entry, i] = runs[at - places.size()];
+    auto [entry, i] = runs[at - sites.size()];
     std::swap(entry->order[i], entry->order[i + 1]);
   }
   return true;
@@ -344,14 +342,14 @@ bool useBeforeArrival(ManifestT &manifest, Random &random) {
 
 // Removes a gradient reduction, so that its result is the rank's own gradient.
 bool loseBucket(ManifestT &manifest, Random &random) {
-  std::vector<Place> places =
-      placesOf(manifest, [&](const Place &place) { return reducesGradients(manifest, place); });
-  if (places.empty())
+  std::vector<Site> sites =
+      sitesOf(manifest, [&](const Site &site) { return reducesGradients(manifest, site); });
+  if (sites.empty())
     return false;
-  Place place = pick(random, places);
-  CollectiveT op = *place.collective();
+  Site site = pick(random, sites);
+  CollectiveT op = *site.collective();
   if (op.src == op.dst) {
-    erase(place);
+    erase(site);
     return true;
   }
   StridedCopyT copy;
@@ -360,7 +358,7 @@ bool loseBucket(ManifestT &manifest, Random &random) {
   copy.dtype = op.dtype;
   copy.sizes = {op.count};
   copy.src_strides = copy.dst_strides = {1};
-  (*place).op.Set(std::move(copy));
+  (*site).op.Set(std::move(copy));
   return true;
 }
 
@@ -443,7 +441,7 @@ bool changeSlot(ManifestT &manifest, Random &random) {
   if (buffers.empty())
     return false;
   BufferT *buffer = pick(random, buffers);
-  lastPlace = "'" + buffer->name + "' of " + std::to_string(buffer->slots) + " slots";
+  lastSite = "'" + buffer->name + "' of " + std::to_string(buffer->slots) + " slots";
   if (below(random, 2))
     buffer->slots -= 1;
   else
@@ -467,8 +465,8 @@ bool changeMicroBatch(ManifestT &manifest, Random &random) {
   if (pairs.empty())
     return false;
   auto [a, b] = pick(random, pairs);
-  lastPlace = "task " + std::to_string(a->task()) + ", micro-batches " +
-              std::to_string(a->micro_batch()) + " and " + std::to_string(b->micro_batch());
+  lastSite = "task " + std::to_string(a->task()) + ", micro-batches " +
+             std::to_string(a->micro_batch()) + " and " + std::to_string(b->micro_batch());
   Run was = *a;
   *a = Run(a->task(), b->micro_batch());
   *b = Run(b->task(), was.micro_batch());
@@ -476,16 +474,16 @@ bool changeMicroBatch(ManifestT &manifest, Random &random) {
 }
 
 bool changeStream(ManifestT &manifest, Random &random) {
-  std::vector<Place> places = placesOf(manifest, [](const Place &place) {
-    return place.program->num_streams > 1 && (*place).op.type != Op::Wait &&
-           (*place).op.type != Op::Record;
+  std::vector<Site> sites = sitesOf(manifest, [](const Site &site) {
+    return site.program->num_streams > 1 && (*site).op.type != Op::Wait &&
+           (*site).op.type != Op::Record;
   });
-  if (places.empty())
+  if (sites.empty())
     return false;
-  Place place = pick(random, places);
-  auto streams = static_cast<uint8_t>(place.program->num_streams);
-  (*place).stream =
-      static_cast<uint8_t>(((*place).stream + 1 + below(random, streams - 1u)) % streams);
+  Site site = pick(random, sites);
+  auto streams = static_cast<uint8_t>(site.program->num_streams);
+  (*site).stream =
+      static_cast<uint8_t>(((*site).stream + 1 + below(random, streams - 1u)) % streams);
   return true;
 }
 
@@ -494,15 +492,14 @@ bool changeStream(ManifestT &manifest, Random &random) {
 bool loseAddend(ManifestT &manifest, Random &random) {
   if (manifest.num_micro_batches == 1)
     return false;
-  std::vector<Place> places =
-      placesOf(manifest, [](const Place &place) { return (*place).starts_sum; });
-  if (places.empty())
+  std::vector<Site> sites = sitesOf(manifest, [](const Site &site) { return (*site).starts_sum; });
+  if (sites.empty())
     return false;
-  Place place = pick(random, places);
-  (*place).starts_sum = false;
-  if (GemmT *op = (*place).op.AsGemm(); op && below(random, 2))
+  Site site = pick(random, sites);
+  (*site).starts_sum = false;
+  if (GemmT *op = (*site).op.AsGemm(); op && below(random, 2))
     op->beta = 0;
-  if (StridedCopyT *op = (*place).op.AsStridedCopy(); op && below(random, 2))
+  if (StridedCopyT *op = (*site).op.AsStridedCopy(); op && below(random, 2))
     op->accumulate = false;
   return true;
 }
@@ -539,7 +536,7 @@ bool changeColumns(ManifestT &manifest, Random &random) {
         return;
       uint64_t bytes = elements * bytesOf(type);
       all.push_back([=] {
-        lastPlace = "rows of '" + buffer->name + "'";
+        lastSite = "rows of '" + buffer->name + "'";
         buffer->offset += sign > 0 ? bytes : -bytes;
       });
     };
@@ -560,7 +557,7 @@ bool changeColumns(ManifestT &manifest, Random &random) {
           if (int64_t row = rowOf(*op);
               row > 0 && !zeroed.count(program->buffers[op->dst]->storage))
             all.push_back([=, name = task->name] {
-              lastPlace = name + ", instruction " + std::to_string(i);
+              lastSite = name + ", instruction " + std::to_string(i);
               if (!op->dst_offset)
                 op->dst_offset = std::make_unique<RankScalarT>();
               op->dst_offset->base += sign * row;
@@ -604,6 +601,6 @@ const std::vector<Mutation> &allMutations() {
   return all;
 }
 
-const std::string &lastPlanted() { return lastPlace; }
+const std::string &lastPlanted() { return lastSite; }
 
 } // namespace dtc::mutate

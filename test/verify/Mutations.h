@@ -14,15 +14,15 @@ using Random = std::mt19937_64;
 // A kind of fault.
 struct Mutation {
   std::string name;
-  // Plants the fault at a random place. Returns false if the manifest has no place for it.
+  // Plants the fault at a random site. Returns false if the manifest has no place for it.
   bool (*plant)(format::ManifestT &manifest, Random &random);
-  // Some places leave the effect of the program unchanged, which SameEffect then has to show.
+  // Some sites leave the effect of the program unchanged, which SameEffect then has to show.
   bool mayBeHarmless;
 };
 
 // Returns every kind of fault.
 const std::vector<Mutation> &allMutations();
-// Returns the place of the last fault, for messages; empty if it was no instruction.
+// Returns the site of the last fault, for messages; empty if it was no instruction.
 const std::string &lastPlanted();
 
 } // namespace dtc::mutate

@@ -73,9 +73,9 @@ private:
 
   bool meetsOtherPrograms(uint32_t index) const {
     const Group &group = *manifest.groups()->Get(index);
-    for (uint32_t place = 0; place < group.ranks()->size(); ++place)
-      if (manifest.rank_program()->Get(group.ranks()->Get(place)) !=
-          manifest.rank_program()->Get(group.ranks()->Get(place / group.size() * group.size())))
+    for (uint32_t site = 0; site < group.ranks()->size(); ++site)
+      if (manifest.rank_program()->Get(group.ranks()->Get(site)) !=
+          manifest.rank_program()->Get(group.ranks()->Get(site / group.size() * group.size())))
         return true;
     return false;
   }
@@ -143,7 +143,7 @@ private:
     return rows;
   }
 
-  int64_t placeOf(const Touch &touch, const Piece &piece, const Run &run, uint32_t layer) const {
+  int64_t offsetOf(const Touch &touch, const Piece &piece, const Run &run, uint32_t layer) const {
     const Buffer &buffer = *program.buffers()->Get(touch.buffer);
     return static_cast<int64_t>(addressOf(buffer)) + buffer.layer_stride() * layer +
            static_cast<int64_t>(buffer.slot_stride()) * (run.micro_batch() % buffer.slots()) +
@@ -166,7 +166,7 @@ private:
 
   void read(uint32_t event, const Touch &touch, const Piece &piece, const Run &run,
             uint32_t layer) {
-    int64_t begin = placeOf(touch, piece, run, layer), end = begin + piece.bytes;
+    int64_t begin = offsetOf(touch, piece, run, layer), end = begin + piece.bytes;
     cut(begin);
     cut(end);
     Reads &all = reads[names[event]];
@@ -180,7 +180,7 @@ private:
 
   void write(uint32_t event, const Touch &touch, const Piece &piece, const Run &run,
              uint32_t layer) {
-    int64_t begin = placeOf(touch, piece, run, layer), end = begin + piece.bytes;
+    int64_t begin = offsetOf(touch, piece, run, layer), end = begin + piece.bytes;
     cut(begin);
     cut(end);
     auto first = cells.lower_bound(begin), past = cells.lower_bound(end);

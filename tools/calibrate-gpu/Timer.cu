@@ -10,9 +10,9 @@ Summary summarize(std::vector<double> samples) {
     return result;
   std::sort(samples.begin(), samples.end());
   auto quantile = [&](double share) {
-    double place = share * double(samples.size() - 1);
-    size_t below = size_t(place), above = std::min(below + 1, samples.size() - 1);
-    return samples[below] + (place - double(below)) * (samples[above] - samples[below]);
+    double position = share * double(samples.size() - 1);
+    size_t below = size_t(position), above = std::min(below + 1, samples.size() - 1);
+    return samples[below] + (position - double(below)) * (samples[above] - samples[below]);
   };
   result.seconds = quantile(0.5);
   result.repeats = int(samples.size());

@@ -73,12 +73,12 @@ int run(Flags &flags) {
     return problem.error().report(llvm::errs());
   flags.options.seconds = std::max(0.0, flags.options.seconds - elapsed());
   dtc::solver::SolveResult result = dtc::solver::solve(*problem, flags.options);
-  dtc::SourcePlace place{flags.path, 0, 0};
+  dtc::SourceLocation location{flags.path, 0, 0};
   if (result.choice.empty() && !problem->nodes.empty())
     return dtc::UserError("solving the problem: no assignment has finite costs and stays within "
                           "the usage limit of " +
                               std::to_string(problem->usageLimit),
-                          "raise usage_limit", place)
+                          "raise usage_limit", location)
         .report(llvm::errs());
   print(result, elapsed());
   if (result.feasible())
@@ -86,7 +86,7 @@ int run(Flags &flags) {
   return dtc::UserError(
              "solving the problem: found no assignment that has finite costs and stays within the "
              "usage limit; printed is the best one",
-             "give it more time with --seconds, or raise usage_limit", place)
+             "give it more time with --seconds, or raise usage_limit", location)
       .report(llvm::errs());
 }
 

@@ -86,11 +86,11 @@ Result<Plan> planOf(const CompileFlags &flags, mlir::ModuleOp module, double &pe
     if (!target)
       return target.error();
     request->onGpu = target->isGpu();
-    Result<PlanResult> outcome = planModel(*request);
-    if (!outcome)
-      return outcome.error();
-    outcome->best.origin = originOf(flags, *request, outcome->best);
-    return outcome->best;
+    Result<PlanResult> planResult = planModel(*request);
+    if (!planResult)
+      return planResult.error();
+    planResult->best.origin = originOf(flags, *request, planResult->best);
+    return planResult->best;
   }
   Result<std::string> text = readFile(flags.planFile);
   if (!text)

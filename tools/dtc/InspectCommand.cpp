@@ -22,17 +22,17 @@ int inspectPlan(const InspectFlags &flags, const std::string &text) {
     return UserError("--rank lists instructions, and '" + flags.file + "' is a plan",
                      "leave it out, or give the .dte file that was compiled of the plan")
         .report(llvm::errs());
-  PlanResult outcome;
-  if (Status read = planFromJson(text, flags.file, outcome.best); !read)
+  PlanResult planResult;
+  if (Status read = planFromJson(text, flags.file, planResult.best); !read)
     return read.error().report(llvm::errs());
   if (flags.format == "json") {
-    llvm::outs() << planToJson(outcome.best);
+    llvm::outs() << planToJson(planResult.best);
     return 0;
   }
-  Result<Topology> topology = loadTopologyOf(outcome.best, 0);
+  Result<Topology> topology = loadTopologyOf(planResult.best, 0);
   if (!topology)
     return topology.error().report(llvm::errs());
-  llvm::outs() << planToText(outcome, *topology);
+  llvm::outs() << planToText(planResult, *topology);
   return 0;
 }
 

@@ -39,7 +39,7 @@ std::string nameOf(const LaunchFlags &flags, const Plan &plan) {
   return trimmed.empty() || !llvm::isAlpha(trimmed.front()) ? "dtrun" : trimmed.str();
 }
 
-Status readPlaces(const LaunchFlags &flags, JobRequest &request) {
+Status readVolumesAndResources(const LaunchFlags &flags, JobRequest &request) {
   for (llvm::StringRef volume : flags.volumes) {
     auto [claim, folder] = volume.split(':');
     if (claim.empty() || !folder.starts_with("/"))
@@ -88,8 +88,8 @@ Result<JobRequest> requestOf(const LaunchFlags &flags) {
   request.interface = flags.interface;
   request.hosts = flags.hosts;
   request.image = flags.image;
-  if (Status places = readPlaces(flags, request); !places)
-    return places.error();
+  if (Status status = readVolumesAndResources(flags, request); !status)
+    return status.error();
   return request;
 }
 

@@ -52,10 +52,10 @@ Status planForLosses(const PlanFlags &flags, const PlanRequest &whole, const Pla
     if (!request)
       return request.error();
     bool wasFound = false;
-    Result<PlanResult> outcome = planModel(*request, cache, wasFound);
-    if (!outcome)
-      return outcome.error();
-    const Plan &plan = outcome->best;
+    Result<PlanResult> planResult = planModel(*request, cache, wasFound);
+    if (!planResult)
+      return planResult.error();
+    const Plan &plan = planResult->best;
     out << "  " << lost << (lost == 1 ? " node lost       " : " nodes lost      ") << plan.nodes
         << (plan.nodes == 1 ? " node, dp=" : " nodes, dp=") << plan.decisions.dp
         << " tp=" << plan.decisions.tp
@@ -116,33 +116,33 @@ int runPlan(const PlanFlags &flags) {
   }
   bool wasFound = false;
   std::optional<Plan> leastMemory;
-  Result<PlanResult> outcome = cache ? planModel(*request, *cache, wasFound, &leastMemory)
-                                     : planModel(*request, &leastMemory);
-  if (!outcome)
-    return reportWithFile(leastMemory ? withRelaxations(*request, outcome.error(), *leastMemory,
+  Result<PlanResult> planResult = cache ? planModel(*request, *cache, wasFound, &leastMemory)
+                                        : planModel(*request, &leastMemory);
+  if (!planResult)
+    return reportWithFile(leastMemory ? withRelaxations(*request, planResult.error(), *leastMemory,
                                                         largerSystems(flags, *request))
-                                      : outcome.error(),
+                                      : planResult.error(),
                           llvm::errs());
-  if (!request->fixed.empty() && outcome->best.search.pins.empty())
-    outcome->best.search.pins = pinCosts(*request, outcome->best);
-  outcome->best.search.recipes = knownRecipes(*request, outcome->best);
-  outcome->best.origin = originOf(flags, *request, outcome->best);
-  std::string json = planToJson(outcome->best);
-  DecidedForUser decided = decidedForYou(flags, *request, outcome->best);
+  if (!request->fixed.empty() && planResult->best.search.pins.empty())
+    planResult->best.search.pins = pinCosts(*request, planResult->best);
+  planResult->best.search.recipes = knownRecipes(*request, planResult->best);
+  planResult->best.origin = originOf(flags, *request, planResult->best);
+  std::string json = planToJson(planResult->best);
+  DecidedForUser decided = decidedForYou(flags, *request, planResult->best);
   if (!flags.output.empty())
     if (Status wrote = writeFileAtomically(flags.output, json); !wrote)
       return wrote.error().report(llvm::errs());
   if (!flags.report.empty())
     if (Status wrote = writeFileAtomically(
-            flags.report, reportPage(*outcome, request->topology, request->maxMemoryBytes,
-                                     commandOf(flags, outcome->best), decided));
+            flags.report, reportPage(*planResult, request->topology, request->maxMemoryBytes,
+                                     commandOf(flags, planResult->best), decided));
         !wrote)
       return wrote.error().report(llvm::errs());
   llvm::raw_ostream &out = llvm::outs();
   bool asText = flags.format == "text";
-  out << (asText ? planToText(*outcome, request->topology) : json);
+  out << (asText ? planToText(*planResult, request->topology) : json);
   if (asText)
-    out << decidedText(decided) << "  again             " << commandOf(flags, outcome->best)
+    out << decidedText(decided) << "  again             " << commandOf(flags, planResult->best)
         << "\n";
   if (asText && wasFound)
     out << "  cache             this plan was in '" << flags.cache << "'\n";

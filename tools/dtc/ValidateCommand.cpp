@@ -95,10 +95,10 @@ private:
     Result<PlanRequest> request = requestOf(flags, module);
     if (!request)
       return request.error();
-    Result<PlanResult> outcome = planModel(*request);
-    if (!outcome)
-      return outcome.error();
-    whole = outcome->best;
+    Result<PlanResult> planResult = planModel(*request);
+    if (!planResult)
+      return planResult.error();
+    whole = planResult->best;
     Result<SmallPlan> plan = shrinkPlan(whole, flags.ranks);
     if (!plan)
       return plan.error();
@@ -140,13 +140,13 @@ private:
     if (!request)
       return request.error();
     request->fixed = plan.pins();
-    Result<PlanResult> outcome = planModel(*request);
-    if (!outcome)
-      return outcome.error();
+    Result<PlanResult> planResult = planModel(*request);
+    if (!planResult)
+      return planResult.error();
     CompileOptions options;
     options.step.epsilon = kEpsilon;
     options.quickCode = true; // it runs a few steps only
-    Result<std::vector<uint8_t>> bytes = compileModel(*module, outcome->best, options);
+    Result<std::vector<uint8_t>> bytes = compileModel(*module, planResult->best, options);
     if (!bytes)
       return bytes.error();
     return writeFileAtomically(file,

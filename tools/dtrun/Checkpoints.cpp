@@ -132,7 +132,7 @@ bool Checkpoints::isDue(uint64_t step) const {
 double Checkpoints::takeStall() { return std::exchange(stall, 0); }
 
 // Tells all ranks whether any of them got a signal, and whether all have finished writing.
-Status Checkpoints::exchange(bool &stops, bool &allDone) {
+Status Checkpoints::agreeOnEnd(bool &stops, bool &allDone) {
   int64_t raised[2] = {stopIsWanted(), !isDone()};
   DTC_RETURN_IF_ERROR(world->largest(raised));
   stops = raised[0] != 0;
@@ -143,12 +143,12 @@ Status Checkpoints::exchange(bool &stops, bool &allDone) {
 // Waits until no checkpoint is being written.
 Status Checkpoints::waitForWriters(bool forEver) {
   auto begin = std::chrono::steady_clock::now();
-  bool stops = false, allDone = false, told = false;
+  bool stops = false, allDone = false, hasReported = false;
   while (underWay) {
     // Ranks meet often, so that a slow disk is not taken for a dead rank.
     (void)writer.waitFor(0.5);
     (void)committer.waitFor(0.5);
-    DTC_RETURN_IF_ERROR(exchange(stops, allDone));
+    DTC_RETURN_IF_ERROR(agreeOnEnd(stops, allDone));
     if (allDone) {
       DTC_RETURN_IF_ERROR(advance());
       continue;
@@ -158,7 +158,7 @@ Status Checkpoints::waitForWriters(bool forEver) {
     DTC_RETURN_IF_ERROR(world->broadcast(&patience, 1, DataType::I64, 0));
     if (!forEver && !patience)
       return {};
-    if (!patience && !std::exchange(told, true) && world->rank() == 0)
+    if (!patience && !std::exchange(hasReported, true) && world->rank() == 0)
       std::fprintf(stderr, "dtrun: still writing the checkpoint of step %llu to '%s'\n",
                    static_cast<unsigned long long>(underWay->step), options->checkpointDir.c_str());
   }
@@ -170,7 +170,7 @@ Status Checkpoints::afterStep(const Progress &progress, bool &stops) {
   if (!isOn())
     return {};
   bool allDone = true;
-  DTC_RETURN_IF_ERROR(exchange(stops, allDone));
+  DTC_RETURN_IF_ERROR(agreeOnEnd(stops, allDone));
   if (progress.step == options->steps)
     stops = false; // the run ends anyway
   bool isLast = stops || progress.step == options->steps;

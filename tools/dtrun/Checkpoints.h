@@ -70,7 +70,7 @@ private:
   Status readSources();
   Status refuseOldOnes() const;
   bool isDue(uint64_t step) const;
-  Status exchange(bool &stops, bool &allDone);
+  Status agreeOnEnd(bool &stops, bool &allDone);
   Status save(const Progress &progress);
   Status stageShard();
   Status copyPiece(const OwnedPiece &piece, std::span<std::byte> file);

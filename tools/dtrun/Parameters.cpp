@@ -93,7 +93,7 @@ Status fill(const format::Tensor &tensor, std::span<const float> local, Executor
 }
 
 // Returns true if both describe the same numbers, whatever their types.
-bool areAlike(const TensorSpec &a, const TensorSpec &b) {
+bool haveEqualSpecs(const TensorSpec &a, const TensorSpec &b) {
   auto sameShard = [](const ShardedDim &x, const ShardedDim &y) {
     return x.dim == y.dim && x.axis == y.axis && x.zigzag == y.zigzag;
   };
@@ -125,8 +125,8 @@ Status initialise(const format::Program &program, bool isDrawn, const std::vecto
     if (!isDrawn && state.copy_of())
       continue; // it comes from the same place as the parameters
     auto original = state.copy_of() ? parameters.find(state.copy_of()->str()) : parameters.end();
-    bool isBoth =
-        original != parameters.end() && areAlike(tensorSpec(state), tensorSpec(*original->second));
+    bool isBoth = original != parameters.end() &&
+                  haveEqualSpecs(tensorSpec(state), tensorSpec(*original->second));
     DTC_RETURN_IF_ERROR(draw(state, isBoth ? original->second : nullptr));
     if (isBoth)
       parameters.erase(original);

@@ -98,7 +98,7 @@ Status RunRecord::show(const StepReport &report) {
 }
 
 void RunRecord::checkLog(const Status &status, uint64_t step) {
-  if (status.ok() || std::exchange(hasToldOfLog, true))
+  if (status.ok() || std::exchange(hasReportedLog, true))
     return;
   std::string rank = world.size() > 1 ? text("rank ", world.rank(), ": ") : "";
   std::fprintf(stderr,

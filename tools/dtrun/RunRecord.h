@@ -61,7 +61,7 @@ private:
   MetricsPage metrics;
   TerminalView view;
   std::string lastLine; // line of the step that the view shows
-  bool hasToldOfLog = false;
+  bool hasReportedLog = false;
 };
 
 } // namespace dtc::rt

@@ -27,9 +27,9 @@ uint64_t residentBytes() {
 }
 
 Status Watch::open(const Options &options, const Executable &executable, Control &control,
-                   const Executor &executor, Device &device, const Progress *told) {
+                   const Executor &executor, Device &device, const Progress *given) {
   world = &control;
-  progress = told;
+  progress = given;
   hasLauncher = options.restarts > 0 && isLaunchedRank() && control.rank() == 0;
   // Each rank has its own options for outputs. Those of rank 0 decide.
   int64_t hasReader = options.json || options.hasMetricsPort || !options.logDir.empty();
@@ -79,9 +79,9 @@ void Watch::beginSteps() {
 void Watch::sendToLauncher() {
   constexpr double kBetween = 0.1; // seconds
   double now = clockSeconds();
-  if (!hasLauncher || !isStepping || now - lastTold < kBetween)
+  if (!hasLauncher || !isStepping || now - lastReported < kBetween)
     return;
-  lastTold = now;
+  lastReported = now;
   leaveNote(asText({.until = now, .seconds = goodput.seconds(now)}));
 }
 

@@ -62,7 +62,7 @@ private:
   double inputWait = 0, readSeconds = 0;
   bool hasLauncher = false; // a launcher that may start the job again
   bool isStepping = false;  // the first step has begun
-  double lastTold = 0;      // time of the last note to it
+  double lastReported = 0;  // time of the last note to it
 };
 
 // Returns the bytes of this process that are in memory, or 0 if the system does not tell.

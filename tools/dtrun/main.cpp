@@ -99,11 +99,11 @@ int startRanks(int argc, char **argv, const Options &options) {
   }
   // A rank that ends by itself with one of these codes has printed the reason. It is not at fault
   // if others kept it waiting.
-  bool told =
+  bool hasReported =
       result.exitCode == kExitDiverged || result.exitCode == kExitInternal ||
       (result.byRank && (result.exitCode == kExitUserError || result.exitCode == kExitRankLost ||
                          result.exitCode == kExitStopped));
-  if (!result.message.empty() && !told)
+  if (!result.message.empty() && !hasReported)
     std::fprintf(stderr, "dtrun: %s\n", dtc::format::printable(result.message).c_str());
   return result.exitCode;
 }

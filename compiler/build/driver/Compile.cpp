@@ -7,7 +7,7 @@
 #include "compiler/build/emit/Emit.h"
 #include "compiler/decide/plan/ApplyPlan.h"
 #include "compiler/decide/plan/Executable.h"
-#include "compiler/decide/plan/PlaceRanks.h"
+#include "compiler/decide/plan/MeshRanks.h"
 #include "compiler/decide/plan/PlanOrders.h"
 #include "compiler/decide/plan/PlanToJson.h"
 #include "compiler/decide/plan/ScheduleDecisions.h"
@@ -230,9 +230,9 @@ private:
     info.planJson = planToJson(embedded);
     info.config = config;
     exec::ProgramOp any = programs.front();
-    info.placeRanks =
-        placeRanks(plan, llvm::to_vector(any.getAxisNames().getAsValueRange<StringAttr>()),
-                   any.getAxisSizes());
+    info.meshRanks =
+        meshRanks(plan, llvm::to_vector(any.getAxisNames().getAsValueRange<StringAttr>()),
+                  any.getAxisSizes());
     return emitExecutable(programs, code, info);
   }
 

@@ -27,7 +27,7 @@ struct CompileOptions {
 };
 
 // Changes `module` (checkModel holds). The error is the first diagnostic where there is one, with
-// its place in the model.
+// its location in the model.
 Result<std::vector<uint8_t>> compileModel(mlir::ModuleOp module, Plan plan,
                                           const CompileOptions &options);
 

@@ -3,7 +3,7 @@
 #include "compiler/build/emit/LaunchedKernels.h"
 #include "passes/codegen/GpuKernelLibrary.h"
 #include "passes/codegen/KernelLibrary.h"
-#include "passes/codegen/KernelPlace.h"
+#include "passes/codegen/KernelSide.h"
 #include "passes/codegen/LibraryKernels.h"
 #include "passes/codegen/MergedKernels.h"
 #include "passes/codegen/Spills.h"
@@ -64,7 +64,7 @@ LogicalResult addSimt(ProgramCode &code, ModuleOp module, std::unique_ptr<llvm::
 
 // Adds the code that runs on the host of a GPU.
 LogicalResult addHost(ProgramCode &code, ModuleOp module, const CompileTarget &target) {
-  FailureOr<KernelLibrary> kernels = lowerKernels(module, target.cpu, KernelPlace::Host);
+  FailureOr<KernelLibrary> kernels = lowerKernels(module, target.cpu, KernelSide::Host);
   if (failed(kernels))
     return failure();
   if (kernels->symbols.empty())

@@ -49,10 +49,10 @@ Result<std::vector<uint8_t>> emitExecutable(ArrayRef<exec::ProgramOp> programs,
   if (std::string reason = whyNotOneJob(programs); !reason.empty())
     return UserError("writing '" + info.modelName + "': " + reason);
   exec::ProgramOp first = programs.front();
-  if (auto places = static_cast<size_t>(first.getNumRanks());
-      !info.placeRanks.empty() && info.placeRanks.size() != places)
-    return UserError("writing '" + info.modelName + "': " + std::to_string(info.placeRanks.size()) +
-                     " ranks are at the " + std::to_string(places) + " places of the mesh");
+  if (auto numRanks = static_cast<size_t>(first.getNumRanks());
+      !info.meshRanks.empty() && info.meshRanks.size() != numRanks)
+    return UserError("writing '" + info.modelName + "': " + std::to_string(info.meshRanks.size()) +
+                     " ranks are at the " + std::to_string(numRanks) + " places of the mesh");
   format::ManifestT manifest;
   manifest.producer = "dtc " DTC_VERSION;
   manifest.model_name = info.modelName;
@@ -65,7 +65,7 @@ Result<std::vector<uint8_t>> emitExecutable(ArrayRef<exec::ProgramOp> programs,
   manifest.peak_flops_per_device = info.peakFlopsPerDevice;
   manifest.plan_json = info.planJson;
   manifest.config = info.config;
-  manifest.place_ranks = info.placeRanks;
+  manifest.place_ranks = info.meshRanks;
   ManifestBuilder builder(manifest, code);
   for (exec::ProgramOp program : programs)
     builder.add(program);

@@ -21,9 +21,9 @@ struct EmitInfo {
   double peakFlopsPerDevice = 0; // 0: unknown
   std::string planJson;
   std::string config; // the Hugging Face config.json that the model was made from; empty: of none
-  // Per place of the mesh, counted row-major, its rank; empty: each rank is at the place of its
-  // number. Programs number their ranks by place, whatever it says here.
-  std::vector<uint32_t> placeRanks;
+  // Per position of the mesh, counted row-major, its rank; empty: each rank is at the position of
+  // its number. Programs number their ranks by position, whatever it says here.
+  std::vector<uint32_t> meshRanks;
 };
 
 // Writes `programs`, those of all ranks, the code of their kernels (symbols as in exec.kernel) and

@@ -47,8 +47,8 @@ void printSummary(const format::Manifest &manifest, std::span<const uint8_t> fil
   out << formatv(", {0} ranks\n", manifest.rank_program()->size());
   if (const auto *ranks = manifest.place_ranks()) {
     out << "at places   ";
-    for (uint32_t place = 0; place < std::min(ranks->size(), kShownRanks); ++place)
-      out << ' ' << ranks->Get(place);
+    for (uint32_t position = 0; position < std::min(ranks->size(), kShownRanks); ++position)
+      out << ' ' << ranks->Get(position);
     out << (ranks->size() > kShownRanks ? " ...\n" : "\n");
   }
   out << formatv("batch        {0} samples: {1} micro-batches of {2} a rank\n",

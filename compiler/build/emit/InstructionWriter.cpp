@@ -40,7 +40,7 @@ private:
   // Writes a field that is stored outside of its table, a vector or a table; returns 0 if it has
   // its default.
   flatbuffers::uoffset_t writeOutside(const TypeTable &table, size_t field, StringRef name);
-  void writeInside(ElementaryType type, flatbuffers::voffset_t place, StringRef name);
+  void writeInside(ElementaryType type, flatbuffers::voffset_t voffset, StringRef name);
 
   Attribute attribute(StringRef name) { return op->getInherentAttr(name).value_or(Attribute()); }
 
@@ -66,12 +66,12 @@ flatbuffers::uoffset_t TableWriter::writeTable(const TypeTable &table) {
       outside[field] = writeOutside(table, field, nameOf(table, field));
   flatbuffers::uoffset_t start = builder.StartTable();
   for (size_t field = 0; field < table.num_elems; ++field) {
-    auto place = flatbuffers::FieldIndexToOffset(static_cast<flatbuffers::voffset_t>(field));
+    auto voffset = flatbuffers::FieldIndexToOffset(static_cast<flatbuffers::voffset_t>(field));
     const flatbuffers::TypeCode &code = table.type_codes[field];
     if (!isOutside(code))
-      writeInside(static_cast<ElementaryType>(code.base_type), place, nameOf(table, field));
+      writeInside(static_cast<ElementaryType>(code.base_type), voffset, nameOf(table, field));
     else if (outside[field])
-      builder.AddOffset(place, flatbuffers::Offset<void>(outside[field]));
+      builder.AddOffset(voffset, flatbuffers::Offset<void>(outside[field]));
   }
   return builder.EndTable(start);
 }
@@ -94,36 +94,36 @@ flatbuffers::uoffset_t TableWriter::writeOutside(const TypeTable &table, size_t 
   return scalar ? CreateRankScalar(builder, scalar.get()).o : 0;
 }
 
-void TableWriter::writeInside(ElementaryType type, flatbuffers::voffset_t place, StringRef name) {
+void TableWriter::writeInside(ElementaryType type, flatbuffers::voffset_t voffset, StringRef name) {
   if (auto buffer = buffers.find(name); buffer != buffers.end()) {
     if (buffer->second)
-      builder.AddElement<uint32_t>(place, values.buffer(buffer->second), 0);
+      builder.AddElement<uint32_t>(voffset, values.buffer(buffer->second), 0);
     return;
   }
   if (name == "dtype") {
     auto dtype = values.dtype(dtypeOfOp());
-    return builder.AddElement<uint8_t>(place, static_cast<uint8_t>(dtype), 0);
+    return builder.AddElement<uint8_t>(voffset, static_cast<uint8_t>(dtype), 0);
   }
   if (name == "result_dtype") {
     auto dtype = values.dtype(exec::getDtype(op.getWrittenBuffers()[0]));
-    return builder.AddElement<uint8_t>(place, static_cast<uint8_t>(dtype), 0);
+    return builder.AddElement<uint8_t>(voffset, static_cast<uint8_t>(dtype), 0);
   }
   Attribute value = attribute(name);
   if (!value)
     return;
   if (type == flatbuffers::ET_BOOL)
-    return builder.AddElement<uint8_t>(place, 1, 0); // a unit attribute that is there
+    return builder.AddElement<uint8_t>(voffset, 1, 0); // a unit attribute that is there
   if (type == flatbuffers::ET_FLOAT)
     return builder.AddElement<float>(
-        place, static_cast<float>(cast<FloatAttr>(value).getValueAsDouble()), 0);
+        voffset, static_cast<float>(cast<FloatAttr>(value).getValueAsDouble()), 0);
   int64_t number = cast<IntegerAttr>(value).getInt();
   if (type == flatbuffers::ET_UINT)
-    return builder.AddElement<uint32_t>(place, static_cast<uint32_t>(number), 0);
+    return builder.AddElement<uint32_t>(voffset, static_cast<uint32_t>(number), 0);
   if (type == flatbuffers::ET_INT)
-    return builder.AddElement<int32_t>(place, static_cast<int32_t>(number), 0);
+    return builder.AddElement<int32_t>(voffset, static_cast<int32_t>(number), 0);
   assert((type == flatbuffers::ET_ULONG || type == flatbuffers::ET_LONG) &&
          "fields of instructions are bool, float, int32, uint32, int64 or uint64");
-  builder.AddElement<int64_t>(place, number, 0);
+  builder.AddElement<int64_t>(voffset, number, 0);
 }
 } // namespace
 

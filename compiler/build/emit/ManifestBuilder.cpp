@@ -231,11 +231,11 @@ uint32_t ManifestBuilder::addLocation(Location location) {
   std::string file, name;
   uint32_t line = 0, column = 0;
   location->walk([&](Location part) {
-    if (auto place = dyn_cast<FileLineColLoc>(part); place && file.empty()) {
+    if (auto sourceLocation = dyn_cast<FileLineColLoc>(part); sourceLocation && file.empty()) {
       // The directory is left out so that the file does not depend on where it was compiled.
-      file = llvm::sys::path::filename(place.getFilename().getValue()).str();
-      line = place.getLine();
-      column = place.getColumn();
+      file = llvm::sys::path::filename(sourceLocation.getFilename().getValue()).str();
+      line = sourceLocation.getLine();
+      column = sourceLocation.getColumn();
     }
     if (auto named = dyn_cast<NameLoc>(part); named && name.empty())
       name = named.getName().str();

@@ -38,10 +38,10 @@ private:
   // The index of the group of ranks that differ only on these mesh axes, or of these lists.
   uint32_t groupOf(llvm::ArrayRef<int64_t> axes);
   uint32_t groupOf(exec::RanksAttr lists);
-  // Programs number ranks by their places.
-  uint32_t rankAt(int64_t place) const {
-    return manifest.place_ranks.empty() ? static_cast<uint32_t>(place)
-                                        : manifest.place_ranks[static_cast<size_t>(place)];
+  // Programs number ranks by their positions.
+  uint32_t rankAt(int64_t position) const {
+    return manifest.place_ranks.empty() ? static_cast<uint32_t>(position)
+                                        : manifest.place_ranks[static_cast<size_t>(position)];
   }
   uint32_t addLocation(mlir::Location location);
   uint32_t storageOf(mlir::Value root);

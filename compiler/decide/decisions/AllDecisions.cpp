@@ -97,12 +97,12 @@ constexpr llvm::StringRef kOrderOfTies[] = {"dp",
                                             "bucket_bytes"};
 
 Rows inOrder(llvm::ArrayRef<const Decision *> rows, Keys order) {
-  std::vector<std::tuple<size_t, size_t, const Decision *>> places;
+  std::vector<std::tuple<size_t, size_t, const Decision *>> positions;
   for (const Decision *row : rows)
-    places.emplace_back(llvm::find(order, row->key) - order.begin(), places.size(), row);
-  llvm::sort(places);
+    positions.emplace_back(llvm::find(order, row->key) - order.begin(), positions.size(), row);
+  llvm::sort(positions);
   Rows sorted;
-  for (auto [place, index, row] : places)
+  for (auto [position, index, row] : positions)
     sorted.push_back(row);
   return sorted;
 }

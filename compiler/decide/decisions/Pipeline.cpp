@@ -13,8 +13,8 @@ namespace dtc::families {
 namespace {
 
 constexpr LeftOut kOfBlocks[] = {{KeptResult::Work, "a block computes the same on any stage"}};
-constexpr LeftOut kOfPlaces[] = {{KeptResult::Work, "a block computes the same on any stage"},
-                                 {KeptResult::PartCost, "the part is beside the key"}};
+constexpr LeftOut kOfStageOrder[] = {{KeptResult::Work, "a block computes the same on any stage"},
+                                     {KeptResult::PartCost, "the part is beside the key"}};
 // Cuts leave the share of the vocabulary out, and all else that estimates share knows of it.
 constexpr LeftOut kOfVocabulary[] = {kOfTheStep[0], kOfTheStep[1], kOfTheStep[2]};
 
@@ -219,7 +219,7 @@ constexpr Decision kPipelineRows[] = {
      .stackRules = kStacksOfVocabulary,
      .leftOut = kOfVocabulary},
     {.key = "even_stages", .field = fieldOf<&Decisions::evenStages>(), .leftOut = kOfTheStep},
-    {.key = "part_order", .field = fieldOf<&Decisions::partOrder>(), .leftOut = kOfPlaces},
+    {.key = "part_order", .field = fieldOf<&Decisions::partOrder>(), .leftOut = kOfStageOrder},
 };
 
 } // namespace

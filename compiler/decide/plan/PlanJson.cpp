@@ -35,8 +35,8 @@ public:
     if (error)
       return;
     size_t at = text.find("\"" + key + "\"");
-    SourcePlace place = placeAt(path, text, at == std::string::npos ? 0 : at);
-    error.emplace("plan key '" + key + "' " + what, "", place);
+    SourceLocation location = locationAt(path, text, at == std::string::npos ? 0 : at);
+    error.emplace("plan key '" + key + "' " + what, "", location);
   }
 
   // Reports a fault of a key of `object` if the key exists, else of `object` itself.
@@ -47,13 +47,13 @@ public:
     (void)findPath(root, object, names);
     std::string inside = names.empty() ? "" : names.back();
     names.push_back(key);
-    SourcePlace place = placeAt(path, text, findInJson(text, names));
+    SourceLocation location = locationAt(path, text, findInJson(text, names));
     if (object.is_object())
-      error.emplace("plan key '" + key + "' " + what, "", place);
+      error.emplace("plan key '" + key + "' " + what, "", location);
     else
       error.emplace("plan key '" + inside + "' is " + object.dump() + ", wanted an object with '" +
                         key + "'",
-                    "", place);
+                    "", location);
   }
 
   // Finds the path from `from` down to `wanted`: one name or index per level.

@@ -159,7 +159,8 @@ Status readModel(MLIRContext *context, const std::string &name, int64_t sequence
 
 // Reports an error about a model. For graph IR, prints the line that it points at.
 void report(const UserError &error, const WrittenModel &model, llvm::raw_ostream &errors) {
-  bool isInText = error.place.file == model.path && !StringRef(model.text).ltrim().starts_with("{");
+  bool isInText =
+      error.location.file == model.path && !StringRef(model.text).ltrim().starts_with("{");
   reportWithSource(error, isInText ? StringRef(model.text) : StringRef(), errors);
 }
 
@@ -172,8 +173,8 @@ Status complete(ModuleOp module, const std::string &path, StringRef text) {
       capture.errorOr(UserError("reading model '" + path + "': it is no model", kWhatModelsAre));
   error.message = nameTypes(error.message, text);
   error.note = nameTypes(error.note, text);
-  if (error.place.line == 0) // built from a config, so its ops have no lines
-    error.place = {path};
+  if (error.location.line == 0) // built from a config, so its ops have no lines
+    error.location = {path};
   return error;
 }
 
@@ -213,9 +214,9 @@ Status dropUnread(ModuleOp module, llvm::raw_ostream &errors) {
     names += (names.empty() ? "'" : ", '") + parameter.getSymName().str() + "'";
   if (unread.size() > kMostNames)
     names += " and " + std::to_string(unread.size() - kMostNames) + " more";
-  if (auto place = unread.front()->getLoc()->findInstanceOf<FileLineColLoc>())
-    errors << place.getFilename().getValue() << ':' << place.getLine() << ':' << place.getColumn()
-           << ": ";
+  if (auto location = unread.front()->getLoc()->findInstanceOf<FileLineColLoc>())
+    errors << location.getFilename().getValue() << ':' << location.getLine() << ':'
+           << location.getColumn() << ": ";
   errors << "note: the loss does not read parameter " << names << "; the gradient is zero\n";
   return {};
 }

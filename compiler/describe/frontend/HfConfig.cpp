@@ -20,7 +20,7 @@ HfConfig::HfConfig(std::string path, std::string text)
   if (!root.is_object())
     failure.emplace(std::string("a config.json holds one object, this file holds ") +
                         root.type_name(),
-                    "", SourcePlace{this->path, 1, 1});
+                    "", SourceLocation{this->path, 1, 1});
 }
 
 const nlohmann::json *HfConfig::find(const char *key) const {
@@ -45,7 +45,7 @@ bool HfConfig::sameValue(const char *a, const char *b) const {
   return left && right && *left == *right;
 }
 
-size_t HfConfig::placeOf(const std::string &key) const {
+size_t HfConfig::offsetOf(const std::string &key) const {
   std::vector<std::string> keys = within;
   keys.push_back(key);
   return findInJson(text, keys);
@@ -55,17 +55,18 @@ std::vector<std::pair<std::string, const nlohmann::json *>> HfConfig::unread() c
   std::vector<std::tuple<size_t, std::string, const nlohmann::json *>> placed;
   for (const auto &[key, value] : root.items())
     if (!asked.count(key))
-      placed.emplace_back(placeOf(key), key, &value);
+      placed.emplace_back(offsetOf(key), key, &value);
   llvm::sort(placed);
   std::vector<std::pair<std::string, const nlohmann::json *>> keys;
-  for (const auto &[place, key, value] : placed)
+  for (const auto &[offset, key, value] : placed)
     keys.emplace_back(key, value);
   return keys;
 }
 
 void HfConfig::fail(const char *key, const std::string &what, const std::string &note) {
   if (ok())
-    failure.emplace("'" + std::string(key) + "' " + what, note, placeAt(path, text, placeOf(key)));
+    failure.emplace("'" + std::string(key) + "' " + what, note,
+                    locationAt(path, text, offsetOf(key)));
 }
 
 void HfConfig::refuse(const char *key, const std::string &wanted) {

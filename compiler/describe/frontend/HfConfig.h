@@ -15,7 +15,7 @@
 
 namespace dtc {
 
-// Typed reads with defaults. Keeps the first error with its place. Later reads return defaults.
+// Typed reads with defaults. Keeps the first error with its location. Later reads return defaults.
 class HfConfig {
 public:
   HfConfig(std::string path, std::string text);
@@ -70,7 +70,7 @@ public:
 private:
   const nlohmann::json *find(const char *key) const;
 
-  size_t placeOf(const std::string &key) const;
+  size_t offsetOf(const std::string &key) const;
 
   std::string path, text, modelType;
   nlohmann::json root;

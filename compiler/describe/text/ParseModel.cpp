@@ -31,14 +31,15 @@ std::string sayMismatch(StringRef message) {
   return ("'" + parts[1] + "' is written as " + parts[2] + " here, but it is " + parts[3]).str();
 }
 
-// Rewrites the parser's message in terms of a model. `text` is the whole file that the place is in.
+// Rewrites the parser's message in terms of a model. `text` is the whole file that the location is
+// in.
 std::string sayPlainly(const UserError &error, StringRef text) {
   StringRef message = StringRef(error.message).trim();
   if (message == "use of undeclared SSA value name") {
     StringRef line = text;
-    for (int64_t i = 1; i < error.place.line; ++i)
+    for (int64_t i = 1; i < error.location.line; ++i)
       line = line.split('\n').second;
-    StringRef name = line.drop_front(std::min<size_t>(error.place.column - 1, line.size()));
+    StringRef name = line.drop_front(std::min<size_t>(error.location.column - 1, line.size()));
     name =
         name.take_while([](char c) { return llvm::isAlnum(c) || StringRef("%_$.-#").contains(c); });
     if (!name.empty())
@@ -113,14 +114,14 @@ UserError sayByName(const DiagnosticCapture &capture, UserError other, StringRef
 namespace {
 
 // Returns the offset in `text` at which the error points, or npos.
-size_t offsetOf(const SourcePlace &place, StringRef text) {
+size_t offsetOf(const SourceLocation &location, StringRef text) {
   size_t at = 0;
-  for (int64_t line = 1; line < place.line && at != StringRef::npos; ++line)
+  for (int64_t line = 1; line < location.line && at != StringRef::npos; ++line)
     at = text.find('\n', at) == StringRef::npos ? StringRef::npos : text.find('\n', at) + 1;
-  if (place.line < 1 || place.column < 1 || at == StringRef::npos ||
-      at + place.column - 1 > text.size())
+  if (location.line < 1 || location.column < 1 || at == StringRef::npos ||
+      at + location.column - 1 > text.size())
     return StringRef::npos;
-  return at + place.column - 1;
+  return at + location.column - 1;
 }
 
 // Parses `text` only for its first error.
@@ -134,17 +135,17 @@ std::optional<UserError> firstError(MLIRContext *context, const std::string &pat
 }
 
 // Returns the words that an enumeration accepts. The parser lists them only for a wrong word, so
-// this parses again with such a word at the place where `error` found none. Example: "expected one
-// of: erf, tanh".
+// this parses again with such a word at the location where `error` found none. Example: "expected
+// one of: erf, tanh".
 std::string wordsWantedAt(MLIRContext *context, const UserError &error, StringRef text) {
-  size_t at = offsetOf(error.place, text);
+  size_t at = offsetOf(error.location, text);
   if (at == StringRef::npos)
     return "";
   constexpr const char *kNoWord = "no_such_word ";
   std::string changed = (text.take_front(at) + kNoWord + text.drop_front(at)).str();
-  std::optional<UserError> second = firstError(context, error.place.file, changed);
-  bool isThere = second && second->place.line == error.place.line &&
-                 second->place.column == error.place.column;
+  std::optional<UserError> second = firstError(context, error.location.file, changed);
+  bool isThere = second && second->location.line == error.location.line &&
+                 second->location.column == error.location.column;
   std::string said = isThere ? sayPlainly(*second, changed) : "";
   return StringRef(said).contains("one of: ") ? said : "";
 }
@@ -170,7 +171,7 @@ Result<OwningOpRef<ModuleOp>> parseModel(MLIRContext *context, const std::string
   constexpr size_t kMostLevels = 256;
   if (size_t at = findDeepBracket(text, kMostLevels); at != StringRef::npos)
     return UserError("brackets nest deeper than " + std::to_string(kMostLevels) + " levels", "",
-                     placeAt(path, text, at));
+                     locationAt(path, text, at));
   // The types of a wrong op are read from MLIR's print of it, which is not shown to the user.
   bool prints = context->shouldPrintOpOnDiagnostic();
   context->printOpOnDiagnostic(true);

@@ -99,8 +99,8 @@ private:
     for (Region &region : op->getRegions())
       for (Block &block : region)
         if (const AsmParserState::BlockDefinition *written = state.getBlockDef(&block))
-          for (auto [argument, place] : llvm::zip(block.getArguments(), written->arguments))
-            argument.setLoc(graph::nameValues({textOf(place.loc).ltrim('%')}, argument.getLoc()));
+          for (auto [argument, source] : llvm::zip(block.getArguments(), written->arguments))
+            argument.setLoc(graph::nameValues({textOf(source.loc).ltrim('%')}, argument.getLoc()));
   }
 
   // A comment on a line of its own belongs to what follows it. A comment behind code belongs to

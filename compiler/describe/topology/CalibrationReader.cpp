@@ -55,11 +55,11 @@ private:
   void readAll(TableReader &root, llvm::StringRef key, llvm::StringRef one, Read read);
   // Two points at the same place would contradict each other, or count twice.
   void checkNew(TableReader &reader, llvm::StringRef key, const std::string &what,
-                std::vector<int64_t> place);
+                std::vector<int64_t> coordinates);
 
   Calibration result;
   FirstError &errors;
-  std::set<std::vector<int64_t>> places;
+  std::set<std::vector<int64_t>> known;
 };
 
 std::shared_ptr<const Calibration> CalibrationReader::read(const toml::table &table) {
@@ -88,14 +88,14 @@ void CalibrationReader::readAll(TableReader &root, llvm::StringRef key, llvm::St
     return root.fail(key, "'" + key.str() + "' of [calibration] has " +
                               std::to_string(points.size()) + " points, more than " +
                               std::to_string(maxPoints));
-  places.clear();
+  known.clear();
   for (size_t i = 0; i < points.size() && !errors.error; ++i)
     read(*points[i], one.str() + " " + std::to_string(i + 1) + " of [calibration]");
 }
 
 void CalibrationReader::checkNew(TableReader &reader, llvm::StringRef key, const std::string &what,
-                                 std::vector<int64_t> place) {
-  if (!errors.error && !places.insert(std::move(place)).second)
+                                 std::vector<int64_t> coordinates) {
+  if (!errors.error && !known.insert(std::move(coordinates)).second)
     reader.fail(key, what + " repeats an earlier one", "leave out either");
 }
 

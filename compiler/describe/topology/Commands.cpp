@@ -60,8 +60,8 @@ int runTopologyCheck(const std::string &file, llvm::raw_ostream &out, llvm::raw_
   Result<Topology> topology = parseTopology(*text, file);
   if (!topology) {
     UserError error = topology.error();
-    if (error.place.file.empty()) // an error about counts, which no flag gives here
-      error.place.file = file;
+    if (error.location.file.empty()) // an error about counts, which no flag gives here
+      error.location.file = file;
     return error.report(errors);
   }
   out << file << ": '" << topology->name << "' describes "

@@ -157,7 +157,7 @@ std::optional<UserError> Describer::findDevice(const std::string &deviceName) {
                            llvm::utohexstr(gpu.vendor, true, 4) + ":" +
                            llvm::utohexstr(gpu.device, true, 4) + "'",
                        "write a [[part]] for each kind, or name one's figures with --device",
-                       gpu.place);
+                       gpu.location);
   std::optional<DeviceKind> known = first.kind;
   if (!known)
     known = deviceOfPciId(first.vendor, first.device);
@@ -165,7 +165,7 @@ std::optional<UserError> Describer::findDevice(const std::string &deviceName) {
     return UserError("the catalogue has no figures for PCI device '" +
                          llvm::utohexstr(first.vendor, true, 4) + ":" +
                          llvm::utohexstr(first.device, true, 4) + "'",
-                     "name a system with the same GPU: --device dgx-h100", first.place);
+                     "name a system with the same GPU: --device dgx-h100", first.location);
   system.device = *known;
   return std::nullopt;
 }

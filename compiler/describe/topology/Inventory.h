@@ -13,7 +13,7 @@ struct InventoryLink {
   int64_t count = 0;
 };
 
-// A GPU and its place in the machine.
+// A GPU and its location in the machine.
 struct InventoryGpu {
   std::string host; // "" if there is only one host
   std::string cpu;  // NUMA node
@@ -26,7 +26,7 @@ struct InventoryGpu {
   uint32_t vendor = 0, device = 0;
   int64_t computeCapability = 0;  // 90: sm_90; 0: unknown
   std::optional<DeviceKind> kind; // the GPU's own figures, if the source has them
-  SourcePlace place;              // place for errors
+  SourceLocation location;        // location for errors
 };
 
 // A network adapter.

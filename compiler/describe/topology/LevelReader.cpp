@@ -50,24 +50,24 @@ std::string number(double value) {
 }
 
 // Reads `dims`, or makes as many zeros as `axes` gives.
-void readAxes(TableReader &reader, const LevelPlace &place, LinkLevel &level) {
+void readAxes(TableReader &reader, const LevelContext &context, LinkLevel &level) {
   if (reader.has("dims")) {
     level.dims = reader.counts("dims", 1, maxCount, maxAxes);
     int64_t product = 1;
     for (int64_t dim : level.dims)
       product = std::min(maxCount + 1, product * dim);
     if (product > maxCount)
-      reader.fail("dims", "'dims' of " + place.what + " are more than " + std::to_string(maxCount) +
-                              " groups");
+      reader.fail("dims", "'dims' of " + context.what + " are more than " +
+                              std::to_string(maxCount) + " groups");
     if (reader.has("axes") || reader.has("group"))
       reader.fail(reader.has("axes") ? "axes" : "group",
-                  "'dims' of " + place.what + " says already how many groups there are",
+                  "'dims' of " + context.what + " says already how many groups there are",
                   "leave out either");
     level.groupSize = product;
     return;
   }
   if (!reader.has("axes"))
-    return reader.fail("shape", place.what + " is a torus without axes",
+    return reader.fail("shape", context.what + " is a torus without axes",
                        "write dims = [4, 4, 4], or axes = 3 for sizes that follow --nodes");
   level.dims.assign(static_cast<size_t>(reader.count("axes", 1, maxAxes)), 0);
 }
@@ -81,11 +81,11 @@ double readCrossRail(TableReader &reader) {
                        "'inside', or the oversubscription of the spine, ");
 }
 
-void readShape(TableReader &reader, const LevelPlace &place, LinkLevel &level) {
+void readShape(TableReader &reader, const LevelContext &context, LinkLevel &level) {
   for (const ShapeKey &each : shapeKeys)
     if (reader.has(each.key) && each.shape != level.shape)
       return reader.fail(each.key,
-                         "'" + each.key.str() + "' of " + place.what + " is of shape '" +
+                         "'" + each.key.str() + "' of " + context.what + " is of shape '" +
                              nameOf(each.shape).str() + "', but the shape is '" +
                              nameOf(level.shape).str() + "'",
                          "leave it out, or write shape = \"" + nameOf(each.shape).str() + "\"");
@@ -102,7 +102,7 @@ void readShape(TableReader &reader, const LevelPlace &place, LinkLevel &level) {
     break;
   case LinkShape::Torus:
     level.wrapFrom = reader.count("wrap_from", 0, maxCount, 3);
-    readAxes(reader, place, level);
+    readAxes(reader, context, level);
     break;
   case LinkShape::Rail:
     level.crossRail = readCrossRail(reader);
@@ -130,25 +130,25 @@ void readRates(TableReader &reader, double discovered, LinkLevel &level) {
 
 } // namespace
 
-LinkLevel readLevel(const toml::table &table, const LevelPlace &place, FirstError &errors) {
-  TableReader reader(table, place.what, levelKeys, errors);
+LinkLevel readLevel(const toml::table &table, const LevelContext &context, FirstError &errors) {
+  TableReader reader(table, context.what, levelKeys, errors);
   LinkLevel level;
   level.name = reader.word("name");
   level.kind = static_cast<LinkKind>(reader.choice("kind", kLinkNames));
   if (reader.has("shape"))
     level.shape = static_cast<LinkShape>(reader.choice("shape", kShapeNames));
-  if (place.inCpuNode && (reader.has("group") || reader.has("dims")))
+  if (context.inCpuNode && (reader.has("group") || reader.has("dims")))
     reader.fail(
         reader.has("group") ? "group" : "dims",
         "the first level of class 'cpu' joins the processes of a node, however many they are",
         "leave '" + std::string(reader.has("group") ? "group" : "dims") + "' out");
   bool hasDims = level.shape == LinkShape::Torus && reader.has("dims");
-  bool open = place.inCpuNode || place.mayBeOpen || hasDims;
+  bool open = context.inCpuNode || context.mayBeOpen || hasDims;
   level.groupSize =
       reader.count("group", 1, maxCount, open ? std::optional<int64_t>(0) : std::nullopt);
-  readRates(reader, place.discovered, level);
+  readRates(reader, context.discovered, level);
   level.inNetworkReduction = reader.flag("in_network_reduction", false);
-  readShape(reader, place, level);
+  readShape(reader, context, level);
   return level;
 }
 

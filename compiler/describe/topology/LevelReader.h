@@ -7,7 +7,7 @@
 namespace dtc {
 
 // The position of a level in the file, which decides which keys it may have.
-struct LevelPlace {
+struct LevelContext {
   std::string what;       // "[[level]] 2", for messages
   bool inCpuNode = false; // joins the processes of a node, so that it has no `group`
   bool mayBeOpen = false; // outermost, so that `group` may be left out
@@ -15,7 +15,7 @@ struct LevelPlace {
 };
 
 // Reads [[level]]. A torus with `axes` gets that many zeros as dims.
-LinkLevel readLevel(const toml::table &table, const LevelPlace &place, FirstError &errors);
+LinkLevel readLevel(const toml::table &table, const LevelContext &context, FirstError &errors);
 
 // Reads [[link]], the keys of a link between parts. `parts` are the names of the parts.
 LinkLevel readPartLink(const toml::table &table, llvm::ArrayRef<llvm::StringRef> parts,

@@ -26,10 +26,10 @@ public:
   Result<Inventory> read();
 
 private:
-  SourcePlace placeOf(ptrdiff_t offset) const;
+  SourceLocation locationOf(ptrdiff_t offset) const;
   void fail(const pugi::xml_node &node, const std::string &message, const std::string &note = "") {
     if (!error)
-      error = UserError(message, note, placeOf(node.offset_debug()));
+      error = UserError(message, note, locationOf(node.offset_debug()));
   }
   // Returns a whole number, decimal or hexadecimal, or `fallback` if the attribute is absent or
   // empty.
@@ -54,7 +54,7 @@ private:
   std::set<std::string> adapters; // NCCL lists an adapter without a PCI place below every cpu
 };
 
-SourcePlace XmlReader::placeOf(ptrdiff_t offset) const {
+SourceLocation XmlReader::locationOf(ptrdiff_t offset) const {
   if (offset < 0 || static_cast<size_t>(offset) > text.size())
     return {path, 0, 0};
   auto line = std::prev(llvm::upper_bound(lineStarts, static_cast<size_t>(offset)));
@@ -126,7 +126,7 @@ void XmlReader::readGpu(const pugi::xml_node &gpu, const pugi::xml_node &pci,
   result.vendor = static_cast<uint32_t>(number(pci, "vendor", 0, 0xffff, 0));
   result.device = static_cast<uint32_t>(number(pci, "device", 0, 0xffff, 0));
   result.computeCapability = number(gpu, "sm", 0, 10000, 0);
-  result.place = placeOf(gpu.offset_debug());
+  result.location = locationOf(gpu.offset_debug());
   for (const pugi::xml_node &child : gpu.children()) {
     bool isXgmi = std::strcmp(child.name(), "xgmi") == 0;
     if (!isXgmi && std::strcmp(child.name(), "nvlink") != 0)
@@ -176,7 +176,7 @@ Result<Inventory> XmlReader::read() {
   pugi::xml_parse_result parsed = document.load_buffer(text.data(), text.size());
   if (!parsed)
     return UserError("reading XML: " + llvm::StringRef(parsed.description()).lower(),
-                     "write the file with NCCL_TOPO_DUMP_FILE", placeOf(parsed.offset));
+                     "write the file with NCCL_TOPO_DUMP_FILE", locationOf(parsed.offset));
   pugi::xml_node system = document.child("system");
   if (!system)
     return UserError("'" + path + "' has no <system>: it is not a topology of NCCL",

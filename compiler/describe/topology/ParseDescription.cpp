@@ -28,7 +28,8 @@ public:
   Result<SystemDescription> read(const toml::table &root) {
     if (!TableReader::has(root, "part")) {
       if (TableReader::has(root, "link"))
-        errors.set(TableReader::placeOf(root, "link"), "[[link]] joins parts, but there are none",
+        errors.set(TableReader::locationOf(root, "link"),
+                   "[[link]] joins parts, but there are none",
                    "write a [[part]] for each kind of node, or [[level]] for a level of links");
       system = readSystem(root, "the file", fileKeys, errors);
     } else {
@@ -54,7 +55,7 @@ void FileReader::readMixed(const toml::table &root) {
   for (llvm::StringRef key :
        {"nodes", "devices_per_node", "device", "host", "level", "calibration", "slow_link"})
     if (TableReader::has(root, key))
-      errors.set(TableReader::placeOf(root, key),
+      errors.set(TableReader::locationOf(root, key),
                  "a file with [[part]] has '" + key.str() + "' in each part, not outside",
                  "move it into the parts it is of");
   TableReader reader(root, "the file", mixedKeys, errors);
@@ -85,7 +86,7 @@ void FileReader::readPart(const toml::table &table, size_t index) {
                                : readSystem(table, what, rootKeys, errors);
   for (const SystemDescription &other : system.parts)
     if (other.name == part.name)
-      errors.set(TableReader::placeOf(table, "name"), "two parts are named '" + part.name + "'",
+      errors.set(TableReader::locationOf(table, "name"), "two parts are named '" + part.name + "'",
                  "give each part a name of its own");
   if (part.device.deviceClass == DeviceClass::Cpu)
     errors.set(table.source(), what + " is of class 'cpu', which has no parts",

@@ -150,17 +150,17 @@ void SystemReader::readLevels(TableReader &reader) {
   bool isCpu = system.device.deviceClass == DeviceClass::Cpu;
   std::vector<const toml::table *> levels = reader.tables("level");
   for (size_t i = 0; i < levels.size(); ++i) {
-    LevelPlace place;
-    place.what = "[[level]] " + std::to_string(i + 1);
-    place.inCpuNode = i == 0 && isCpu;
-    place.mayBeOpen = i + 1 == levels.size();
+    LevelContext context;
+    context.what = "[[level]] " + std::to_string(i + 1);
+    context.inCpuNode = i == 0 && isCpu;
+    context.mayBeOpen = i + 1 == levels.size();
     // A message is copied into shared memory and out of it, and each copy is a read and a write.
     if (isCpu && TableReader::holds(*levels[i], "bandwidth", "discover"))
-      place.discovered = machine().memoryBandwidth / 4;
-    LinkLevel level = readLevel(*levels[i], place, errors);
+      context.discovered = machine().memoryBandwidth / 4;
+    LinkLevel level = readLevel(*levels[i], context, errors);
     for (const LinkLevel &other : system.levels)
       if (other.name == level.name)
-        errors.set(TableReader::placeOf(*levels[i], "name"),
+        errors.set(TableReader::locationOf(*levels[i], "name"),
                    "two levels are named '" + level.name + "'",
                    "give each level a name of its own");
     system.levels.push_back(std::move(level));

@@ -61,16 +61,18 @@ Result<Topology> machineOf(const std::string &name) {
   return topology;
 }
 
-Status measureOne(const CalibrateOptions &options, int64_t cores, CalibrateResult &outcome) {
+Status measureOne(const CalibrateOptions &options, int64_t cores,
+                  CalibrateResult &calibrateResult) {
   std::unique_ptr<rt::Comm> world = std::move(rt::makeLoopbackWorld(1, 60)[0]);
   CalibrationShapes shapes = calibrationShapes(options.quick);
   double share = cores > 1 ? singleShare : 1;
   Stopwatch watch(*world, share * options.seconds, shapes.deviceRuns());
-  rt::Status status = measureDevice(shapes, static_cast<int>(cores), watch, outcome.calibration);
+  rt::Status status =
+      measureDevice(shapes, static_cast<int>(cores), watch, calibrateResult.calibration);
   if (!status.ok())
     return UserError("measuring with one process: " + status.message());
   if (watch.skipped())
-    outcome.remarks.push_back(
+    calibrateResult.remarks.push_back(
         std::to_string(watch.skipped()) +
         " shapes were left out: this machine is too slow for them in the seconds given");
   return {};
@@ -82,49 +84,50 @@ size_t pointsOf(const Calibration &calibration) {
 }
 
 void measureSeveral(const CalibrateOptions &options, int64_t cores, const std::string &level,
-                    CalibrateResult &outcome, llvm::raw_ostream &progress) {
+                    CalibrateResult &calibrateResult, llvm::raw_ostream &progress) {
   std::vector<int64_t> counts = rankCounts(cores);
   size_t wanted = calibrationShapes(options.quick).collectiveRuns() +
                   calibrationShapes(/*quick=*/true).deviceRuns();
   for (int64_t ranks : counts) {
-    size_t before = pointsOf(outcome.calibration);
+    size_t before = pointsOf(calibrateResult.calibration);
     progress << "measuring with " << ranks << " processes\n";
     RankJob job;
     job.units = cores / ranks;
     job.quick = options.quick;
     job.seconds = (1 - singleShare) * options.seconds / static_cast<double>(counts.size());
-    if (Status done = measureRanks(options.program, ranks, job, level, outcome.calibration);
+    if (Status done = measureRanks(options.program, ranks, job, level, calibrateResult.calibration);
         !done) {
-      outcome.remarks.push_back("no collectives of " + std::to_string(ranks) +
-                                " processes and more: " + done.error().message);
+      calibrateResult.remarks.push_back("no collectives of " + std::to_string(ranks) +
+                                        " processes and more: " + done.error().message);
       return;
     }
-    if (size_t found = pointsOf(outcome.calibration) - before; found < wanted)
-      outcome.remarks.push_back(std::to_string(wanted - found) + " points of " +
-                                std::to_string(ranks) +
-                                " processes were left out: they are too slow for them in the "
-                                "seconds given");
+    if (size_t found = pointsOf(calibrateResult.calibration) - before; found < wanted)
+      calibrateResult.remarks.push_back(
+          std::to_string(wanted - found) + " points of " + std::to_string(ranks) +
+          " processes were left out: they are too slow for them in the "
+          "seconds given");
   }
 }
 
 // Adds a remark if other programs on the machine made runs longer and uneven.
-void remarkOnDisturbance(CalibrateResult &outcome) {
+void remarkOnDisturbance(CalibrateResult &calibrateResult) {
   constexpr double wide = 0.25, tolerated = 0.1; // spread of a point; share of such points
-  size_t points = pointsOf(outcome.calibration), disturbed = 0;
+  size_t points = pointsOf(calibrateResult.calibration), disturbed = 0;
   auto count = [&](const auto &list) {
     for (const auto &point : list)
       disturbed += point.time.spread > wide;
   };
-  const Calibration &calibration = outcome.calibration;
+  const Calibration &calibration = calibrateResult.calibration;
   count(calibration.launches);
   count(calibration.products);
   count(calibration.memory);
   count(calibration.attention);
   count(calibration.collectives);
   if (static_cast<double>(disturbed) > tolerated * static_cast<double>(points))
-    outcome.remarks.push_back(std::to_string(disturbed) + " of " + std::to_string(points) +
-                              " points spread by more than 25%: something else used the machine; "
-                              "measure again while nothing does");
+    calibrateResult.remarks.push_back(
+        std::to_string(disturbed) + " of " + std::to_string(points) +
+        " points spread by more than 25%: something else used the machine; "
+        "measure again while nothing does");
 }
 
 } // namespace
@@ -135,55 +138,55 @@ Result<CalibrateResult> calibrateMachine(const CalibrateOptions &options,
   if (!machine)
     return machine.error();
   int64_t cores = machine->device.computeUnits;
-  CalibrateResult outcome;
-  outcome.calibration.machine =
+  CalibrateResult calibrateResult;
+  calibrateResult.calibration.machine =
       machine->device.name + ", " + std::to_string(cores) + (cores == 1 ? " core" : " cores");
-  outcome.calibration.software = softwareText();
-  outcome.calibration.date = today();
-  progress << "measuring with one process on " << outcome.calibration.machine << "\n";
-  if (Status done = measureOne(options, cores, outcome); !done)
+  calibrateResult.calibration.software = softwareText();
+  calibrateResult.calibration.date = today();
+  progress << "measuring with one process on " << calibrateResult.calibration.machine << "\n";
+  if (Status done = measureOne(options, cores, calibrateResult); !done)
     return done.error();
   Result<Topology> pair = loadTopology(options.topology, 1, 2);
   if (cores < 2)
-    outcome.remarks.emplace_back("no collectives: processes of one core only take turns");
+    calibrateResult.remarks.emplace_back("no collectives: processes of one core only take turns");
   else if (!pair || pair->levels.empty())
-    outcome.remarks.push_back("no collectives: '" + options.topology +
-                              "' has no level that joins processes");
+    calibrateResult.remarks.push_back("no collectives: '" + options.topology +
+                                      "' has no level that joins processes");
   else
-    measureSeveral(options, cores, pair->levels.front().name, outcome, progress);
-  remarkOnDisturbance(outcome);
-  Result<std::string> text = withCalibration(options.topology, outcome.calibration);
+    measureSeveral(options, cores, pair->levels.front().name, calibrateResult, progress);
+  remarkOnDisturbance(calibrateResult);
+  Result<std::string> text = withCalibration(options.topology, calibrateResult.calibration);
   if (!text)
     return text.error();
-  outcome.text = *text;
-  return outcome;
+  calibrateResult.text = *text;
+  return calibrateResult;
 }
 
 Result<CalibrateResult> adoptCurves(const CalibrateOptions &options) {
   Result<Calibration> curves = readCurves(options.curvesFile, options.topology);
   if (!curves)
     return curves.error();
-  CalibrateResult outcome;
-  outcome.calibration = *curves;
-  Result<std::string> text = withCalibration(options.topology, outcome.calibration);
+  CalibrateResult calibrateResult;
+  calibrateResult.calibration = *curves;
+  Result<std::string> text = withCalibration(options.topology, calibrateResult.calibration);
   if (!text)
     return text.error();
-  outcome.text = *text;
-  return outcome;
+  calibrateResult.text = *text;
+  return calibrateResult;
 }
 
 int runCalibrate(const CalibrateOptions &options, const std::string &outputFile,
                  llvm::raw_ostream &out, llvm::raw_ostream &errors) {
   if (Status checked = checkWritable(outputFile); !checked)
     return checked.error().report(errors);
-  Result<CalibrateResult> outcome =
+  Result<CalibrateResult> calibrateResult =
       options.curvesFile.empty() ? calibrateMachine(options, errors) : adoptCurves(options);
-  if (!outcome)
-    return outcome.error().report(errors);
-  printCalibrationReport(*outcome, out);
+  if (!calibrateResult)
+    return calibrateResult.error().report(errors);
+  printCalibrationReport(*calibrateResult, out);
   if (outputFile.empty())
     return 0;
-  Status wrote = writeFileAtomically(outputFile, outcome->text);
+  Status wrote = writeFileAtomically(outputFile, calibrateResult->text);
   if (!wrote)
     return wrote.error().report(errors);
   out << "\nwrote " << outputFile << "; use it by --topology " << outputFile << "\n";

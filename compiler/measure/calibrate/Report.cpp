@@ -78,8 +78,8 @@ void printCollectives(const Calibration &calibration, llvm::raw_ostream &out) {
 
 } // namespace
 
-void printCalibrationReport(const CalibrateResult &outcome, llvm::raw_ostream &out) {
-  const Calibration &calibration = outcome.calibration;
+void printCalibrationReport(const CalibrateResult &calibrateResult, llvm::raw_ostream &out) {
+  const Calibration &calibration = calibrateResult.calibration;
   out << calibration.machine << "\n" << calibration.software << "\n";
   out << "units: cores of a process, or multiprocessors; median of runs; spread: distance of the "
          "quartiles over the median\n";
@@ -90,7 +90,7 @@ void printCalibrationReport(const CalibrateResult &outcome, llvm::raw_ostream &o
     out << "\n";
     print(calibration, out);
   }
-  for (const std::string &remark : outcome.remarks)
+  for (const std::string &remark : calibrateResult.remarks)
     out << "\nnote: " << remark << "\n";
 }
 

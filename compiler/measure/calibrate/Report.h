@@ -7,6 +7,6 @@
 namespace dtc {
 
 // Prints tables of all points for people.
-void printCalibrationReport(const CalibrateResult &outcome, llvm::raw_ostream &out);
+void printCalibrationReport(const CalibrateResult &calibrateResult, llvm::raw_ostream &out);
 
 } // namespace dtc

@@ -17,10 +17,10 @@ double now() {
 
 // Interpolates linearly between the sorted samples.
 double quantile(const std::vector<double> &sorted, double share) {
-  double place = share * static_cast<double>(sorted.size() - 1);
-  auto below = static_cast<size_t>(place);
+  double position = share * static_cast<double>(sorted.size() - 1);
+  auto below = static_cast<size_t>(position);
   size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+  return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
 } // namespace

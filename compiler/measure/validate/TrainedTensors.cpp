@@ -55,10 +55,10 @@ Result<std::map<std::string, std::vector<float>>> readTrainedTensors(const std::
       continue;
     std::string dtype = entry.is_object() ? entry.value("dtype", "") : "";
     size_t width = dtype == "F32" ? 4 : dtype == "BF16" || dtype == "F16" ? 2 : 0;
-    Json place = entry.is_object() ? entry.value("data_offsets", Json()) : Json();
-    if (width == 0 || !isPair(place))
+    Json range = entry.is_object() ? entry.value("data_offsets", Json()) : Json();
+    if (width == 0 || !isPair(range))
       return broken("tensor '" + name + "' has no dtype or place that dtc knows");
-    uint64_t begin = place[0].get<uint64_t>(), end = place[1].get<uint64_t>();
+    uint64_t begin = range[0].get<uint64_t>(), end = range[1].get<uint64_t>();
     if (begin > end || end > data.size() || (end - begin) % width != 0)
       return broken("tensor '" + name + "' is not within the file");
     std::vector<float> &values = tensors[name];

@@ -57,11 +57,11 @@ OpWork attentionWork(const AttentionPoint &point) {
   return work;
 }
 
-PointCloud::Place productPlace(const OpWork &work, int64_t units) {
+PointCloud::Coordinates productCoordinates(const OpWork &work, int64_t units) {
   return {lg(work.m), lg(work.n), lg(work.k), lg(work.batch), lg(units)};
 }
 
-PointCloud::Place attentionPlace(const OpWork &work, int64_t units) {
+PointCloud::Coordinates attentionCoordinates(const OpWork &work, int64_t units) {
   return {lg(work.n), lg(work.k), lg(units), 0, 0};
 }
 
@@ -103,7 +103,7 @@ void addProducts(Curves &curves, const Calibration &calibration) {
   for (const ProductPoint &point : calibration.products) {
     OpWork work = productWork(point.m, point.n, point.k, point.batch, point.type);
     double model = modelSeconds(work, partOf(calibration, point.units), Launch::Single);
-    curves.products[static_cast<size_t>(point.type)].add(productPlace(work, point.units),
+    curves.products[static_cast<size_t>(point.type)].add(productCoordinates(work, point.units),
                                                          model / point.time.seconds);
   }
 }
@@ -113,7 +113,7 @@ void addAttention(Curves &curves, const Calibration &calibration) {
     OpWork work = attentionWork(point);
     double model = modelSeconds(work, partOf(calibration, point.units), Launch::Single);
     curves.attention[attentionForm(work)][static_cast<size_t>(point.type)].add(
-        attentionPlace(work, point.units), model / point.time.seconds);
+        attentionCoordinates(work, point.units), model / point.time.seconds);
   }
 }
 
@@ -272,8 +272,8 @@ double calibratedSeconds(const OpWork &work, const DeviceKind &device,
   const PointCloud *cloud = cloudOf(work, device);
   if (!cloud)
     return model(work);
-  return model(work) / cloud->at(isProduct ? productPlace(work, device.computeUnits)
-                                           : attentionPlace(work, device.computeUnits));
+  return model(work) / cloud->at(isProduct ? productCoordinates(work, device.computeUnits)
+                                           : attentionCoordinates(work, device.computeUnits));
 }
 
 double calibratedCollective(CollectiveKind kind, double bytes, const RankGroup &group,

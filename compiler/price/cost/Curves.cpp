@@ -7,26 +7,26 @@
 
 namespace dtc {
 
-void PointCloud::add(const Place &place, double value) {
-  if (places.empty())
-    low = high = place;
-  for (size_t i = 0; i < place.size(); ++i) {
-    low[i] = std::min(low[i], place[i]);
-    high[i] = std::max(high[i], place[i]);
+void PointCloud::add(const Coordinates &coordinates, double value) {
+  if (points.empty())
+    low = high = coordinates;
+  for (size_t i = 0; i < coordinates.size(); ++i) {
+    low[i] = std::min(low[i], coordinates[i]);
+    high[i] = std::max(high[i], coordinates[i]);
   }
-  places.push_back(place);
+  points.push_back(coordinates);
   logValues.push_back(std::log(value));
 }
 
-double PointCloud::at(Place place) const {
-  assert(!places.empty() && "a cloud without points has no value");
-  for (size_t i = 0; i < place.size(); ++i)
-    place[i] = std::clamp(place[i], low[i], high[i]);
+double PointCloud::at(Coordinates coordinates) const {
+  assert(!points.empty() && "a cloud without points has no value");
+  for (size_t i = 0; i < coordinates.size(); ++i)
+    coordinates[i] = std::clamp(coordinates[i], low[i], high[i]);
   double weights = 0, sum = 0;
-  for (size_t point = 0; point < places.size(); ++point) {
+  for (size_t point = 0; point < points.size(); ++point) {
     double square = 0;
-    for (size_t i = 0; i < place.size(); ++i) {
-      double apart = place[i] - places[point][i];
+    for (size_t i = 0; i < coordinates.size(); ++i) {
+      double apart = coordinates[i] - points[point][i];
       square += apart * apart;
     }
     if (square < 1e-12)
@@ -39,7 +39,7 @@ double PointCloud::at(Place place) const {
 }
 
 double PointCloud::most() const {
-  assert(!places.empty() && "a cloud without points has no value");
+  assert(!points.empty() && "a cloud without points has no value");
   return std::exp(*std::max_element(logValues.begin(), logValues.end()));
 }
 
@@ -53,16 +53,16 @@ void ByteCurve::add(double bytes, double seconds) {
 
 double ByteCurve::at(double bytes, llvm::function_ref<double(double)> model) const {
   assert(!logBytes.empty() && "a curve without points has no value");
-  double place = std::log(bytes);
-  auto above = std::lower_bound(logBytes.begin(), logBytes.end(), place);
+  double logSize = std::log(bytes);
+  auto above = std::lower_bound(logBytes.begin(), logBytes.end(), logSize);
   size_t index = static_cast<size_t>(above - logBytes.begin());
   bool below = index == 0, beyond = index == logBytes.size();
   if (!below && !beyond) {
-    double share = (place - logBytes[index - 1]) / (logBytes[index] - logBytes[index - 1]);
+    double share = (logSize - logBytes[index - 1]) / (logBytes[index] - logBytes[index - 1]);
     return std::exp((1 - share) * logSeconds[index - 1] + share * logSeconds[index]);
   }
   size_t end = below ? 0 : logBytes.size() - 1;
-  if (place == logBytes[end])
+  if (logSize == logBytes[end])
     return std::exp(logSeconds[end]);
   return std::exp(logSeconds[end]) * model(bytes) / model(std::exp(logBytes[end]));
 }

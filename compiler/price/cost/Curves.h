@@ -9,27 +9,27 @@
 
 namespace dtc {
 
-// Values at scattered places: the weighted mean of their logarithms, weights falling with the sixth
+// Values at scattered points: the weighted mean of their logarithms, weights falling with the sixth
 // power of the distance, so that the nearest decide. Exact at a point; never beyond the least and
 // greatest value. Example: with 0.5 at (10, 10) and 1 at (12, 10), at (10, 10) it is 0.5, at
 // (11, 10) 0.71, at (20, 10) 1.
 class PointCloud {
 public:
-  using Place = std::array<double, 5>; // logarithms to base 2; unused coordinates 0
+  using Coordinates = std::array<double, 5>; // logarithms to base 2; unused coordinates 0
 
-  // Adds a positive value at a place.
-  void add(const Place &place, double value);
+  // Adds a positive value at a point.
+  void add(const Coordinates &coordinates, double value);
   // Returns true if there are no values.
-  bool isEmpty() const { return places.empty(); }
-  // `place` is first moved to the nearest place of the box around all points. Not empty.
-  double at(Place place) const;
+  bool isEmpty() const { return points.empty(); }
+  // `point` is first moved to the nearest point of the box around all points. Not empty.
+  double at(Coordinates coordinates) const;
   // The greatest value. Not empty.
   double most() const;
 
 private:
-  std::vector<Place> places;
+  std::vector<Coordinates> points;
   std::vector<double> logValues;
-  Place low{}, high{};
+  Coordinates low{}, high{};
 };
 
 // Seconds over bytes: straight in log space between points. Seconds never fall as bytes grow: where

@@ -67,8 +67,8 @@ RankGroup spansOf(size_t ranks, const RankGroup &group) {
 }
 
 // Returns the seconds among ranks of one homogeneous topology, including their slow links.
-double alikeSeconds(CollectiveKind kind, double bytes, const RankGroup &group,
-                    llvm::ArrayRef<int64_t> ranks, const Topology &topology) {
+double homogeneousSeconds(CollectiveKind kind, double bytes, const RankGroup &group,
+                          llvm::ArrayRef<int64_t> ranks, const Topology &topology) {
   if (topology.isUniform())
     return homogeneousChoice(kind, bytes, group, topology).seconds;
   Topology seen;
@@ -148,9 +148,9 @@ double mixedSeconds(CollectiveKind kind, double bytes, const RankGroup &group,
   for (size_t i = 0; i < parts.size(); ++i) {
     const Topology &part = topology.parts[parts[i].part];
     start = std::max(start, collectiveConstantsOf(part.device).start);
-    inside =
-        std::max(inside, alikeSeconds(kind, bytesInside(kind, bytes, size, parts[i].size()),
-                                      spansOf(parts[i].ranks.size(), group), parts[i].ranks, part));
+    inside = std::max(
+        inside, homogeneousSeconds(kind, bytesInside(kind, bytes, size, parts[i].size()),
+                                   spansOf(parts[i].ranks.size(), group), parts[i].ranks, part));
     for (size_t j = i + 1; j < parts.size(); ++j) {
       if (!isAllToAll && j != i + 1 && !(i == 0 && j + 1 == parts.size()))
         continue; // a ring visits the parts in turn
@@ -173,11 +173,11 @@ double secondsOfGroup(CollectiveKind kind, double bytes, const RankGroup &group,
   if (ranks.size() < 2 || bytes <= 0)
     return 0;
   if (topology.isHomogeneous())
-    return alikeSeconds(kind, bytes, group, ranks, topology);
+    return homogeneousSeconds(kind, bytes, group, ranks, topology);
   std::vector<PartRanks> parts = byPart(ranks, topology);
   if (parts.size() == 1)
-    return alikeSeconds(kind, bytes, spansOf(parts[0].ranks.size(), group), parts[0].ranks,
-                        topology.parts[parts[0].part]);
+    return homogeneousSeconds(kind, bytes, spansOf(parts[0].ranks.size(), group), parts[0].ranks,
+                              topology.parts[parts[0].part]);
   return mixedSeconds(kind, bytes, group, parts, topology);
 }
 

@@ -119,8 +119,8 @@ double distinctShare(double copies, const RankGroup &group, const Topology &topo
     if (isNetwork(level.kind))
       nodes *= static_cast<double>(count);
   }
-  double places = nodes > 1 ? nodes : ranks;
-  return std::min(1.0, places * (1 - std::pow(1 - 1 / places, copies)) / copies);
+  double destinations = nodes > 1 ? nodes : ranks;
+  return std::min(1.0, destinations * (1 - std::pow(1 - 1 / destinations, copies)) / copies);
 }
 
 // Returns true if an amount scales with the tokens of experts.

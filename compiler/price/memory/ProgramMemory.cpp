@@ -169,7 +169,7 @@ std::optional<OutlinedProgram> ProgramMemory::readShort(const Decisions &d,
   options.onGpu = onGpu;
   // Collectives that run once per step are merged and moved to their streams later, when all layers
   // exist.
-  options.once = options.roll = options.place = options.check = false;
+  options.once = options.roll = options.planMemory = options.check = false;
   auto read = [&](exec::ProgramOp op) { program = readOutline(op, layers); };
   Plan plan = compiledPlan(d, optimizer, precision, gradDtype);
   if (!placeTensors(*shortModel, plan, placements) ||

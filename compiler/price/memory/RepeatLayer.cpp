@@ -83,7 +83,7 @@ private:
   bool isMiddle(int64_t layer) const { return layer >= 1 && layer <= count; }
 
   void addBuffer(const StepOutline::Buffer &buffer) {
-    places.push_back(static_cast<int>(result.buffers.size()));
+    positions.push_back(static_cast<int>(result.buffers.size()));
     isRepeated.push_back(runAt(buffer.begin) != nullptr);
     StepOutline::Buffer image = buffer;
     if (!isRepeated.back()) {
@@ -101,11 +101,11 @@ private:
   }
 
   // Returns the image of a buffer for `layer`, for buffers that each layer has.
-  int placeOf(int buffer, int64_t layer) const {
+  int positionOf(int buffer, int64_t layer) const {
     if (buffer < 0)
       return buffer;
     auto index = static_cast<size_t>(buffer);
-    return places[index] + (isRepeated[index] ? static_cast<int>(layer - 1) : 0);
+    return positions[index] + (isRepeated[index] ? static_cast<int>(layer - 1) : 0);
   }
 
   void addCollective(const StepOutline::Collective &collective) {
@@ -113,8 +113,8 @@ private:
     int64_t nearest = nearestLayer(collective.time);
     for (int64_t layer = repeats ? 1 : nearest; layer <= (repeats ? count : nearest); ++layer) {
       StepOutline::Collective image = collective;
-      image.src = placeOf(collective.src, layer);
-      image.dst = placeOf(collective.dst, layer);
+      image.src = positionOf(collective.src, layer);
+      image.dst = positionOf(collective.dst, layer);
       image.time = repeats ? timeFor(layer, collective.time) : moved(collective.time);
       image.packedAt = repeats ? timeFor(layer, collective.packedAt) : moved(collective.packedAt);
       image.neededAt = timeFor(layer, collective.neededAt);
@@ -126,7 +126,7 @@ private:
   llvm::ArrayRef<LayerRun> runs;
   int64_t count;
   StepOutline result;
-  std::vector<int> places; // per buffer: index of its first image
+  std::vector<int> positions; // per buffer: index of its first image
   std::vector<bool> isRepeated;
 };
 

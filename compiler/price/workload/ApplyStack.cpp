@@ -34,7 +34,7 @@ double trafficOf(const CellOp &op, const SoftwareStack &stack) {
     return 1;
   return op.isLoss        ? stack.lossTraffic
          : op.isComposite ? stack.compositeTraffic * stack.memoryTraffic
-         : op.isExchange  ? stack.dispatchTraffic * stack.memoryTraffic
+         : op.isDispatch  ? stack.dispatchTraffic * stack.memoryTraffic
                           : stack.memoryTraffic;
 }
 
@@ -58,7 +58,7 @@ bool isForExperts(const CellCollective &collective, const BlockCell &cell) {
   return collective.axis == CellAxis::Tp && !collective.of.empty() &&
          llvm::all_of(collective.of, [&](int index) {
            const CellOp &op = cell.ops[static_cast<size_t>(index)];
-           return op.isExchange || isOfExperts(op);
+           return op.isDispatch || isOfExperts(op);
          });
 }
 

@@ -74,7 +74,7 @@ public:
     out.qkvBiases = qkvLinears > 0 && qkvBiased == qkvLinears;
     bool isMixed = (biased > 0 && biased < linears) || (qkvBiased > 0 && qkvBiased < qkvLinears);
     // No flags say all of stretched rotary embedding.
-    out.isWhole = areAlike && out.rotaryBase >= 0 && !isMixed && blocks.size() == 1 &&
+    out.isWhole = hasEqualBlocks && out.rotaryBase >= 0 && !isMixed && blocks.size() == 1 &&
                   out.heads > 0 && out.inner > 0 && out.vocabulary > 0 && !out.norm.empty() &&
                   !out.activation.empty();
     return out;
@@ -83,11 +83,11 @@ public:
 private:
   // Ranks have to divide the sizes of all layers, also where these differ.
   void divide(int64_t &size, int64_t value) {
-    areAlike &= size == 0 || size == value;
+    hasEqualBlocks &= size == 0 || size == value;
     size = std::gcd(size, value);
   }
   template <typename T> void agree(T &known, const T &value) {
-    areAlike &= known == T() || known == value;
+    hasEqualBlocks &= known == T() || known == value;
     if (known == T())
       known = value;
   }
@@ -100,10 +100,11 @@ private:
       out.attentionDropout =
           std::max(out.attentionDropout, attention.getDropout().convertToDouble());
       agree(out.window, static_cast<int64_t>(attention.getSliding().value_or(0)));
-      areAlike &= attention.getCausal() && !attention.getSoftCap() && !attention.getSinks() &&
-                  !attention.getPrefix() && !attention.getLengths() && !attention.getDocuments() &&
-                  !attention.getBias() && !attention.getSlopes() &&
-                  sizeOf(attention.getV(), 3) == sizeOf(attention.getQ(), 3);
+      hasEqualBlocks &= attention.getCausal() && !attention.getSoftCap() && !attention.getSinks() &&
+                        !attention.getPrefix() && !attention.getLengths() &&
+                        !attention.getDocuments() && !attention.getBias() &&
+                        !attention.getSlopes() &&
+                        sizeOf(attention.getV(), 3) == sizeOf(attention.getQ(), 3);
     } else if (auto norm = dyn_cast<graph::RmsNormOp>(op)) {
       agree(out.norm, std::string("rms"));
       agree(out.epsilon, norm.getEpsilon().convertToDouble());
@@ -182,7 +183,7 @@ private:
 
   ModuleOp module;
   ModelArchitecture out;
-  bool areAlike = true;
+  bool hasEqualBlocks = true;
   int64_t linears = 0, biased = 0, qkvLinears = 0, qkvBiased = 0;
 };
 

@@ -391,7 +391,7 @@ void CellBuilder::addOp(BlockCell &cell, Operation *op, CellPhase phase) {
   if (rule.kind == graph::OpKind::Attention)
     addContext(cell, cellOp, op, rule);
   if (exchangeRanks == 1)
-    addExchange(cell, op, rule, phase);
+    addDispatch(cell, op, rule, phase);
   if (rule.kind == graph::OpKind::Loss && rule.isGradient)
     cell.logits += bytesOf(op->getOperand(0));
   if (rule.kind == graph::OpKind::Normalisation && rule.isComposite && !rule.isGradient)
@@ -506,10 +506,10 @@ void CellBuilder::addCollective(BlockCell &cell, Operation *op, CellPhase phase)
   std::optional<CollectiveWork> work = collectiveOf(op);
   bool ofResult = work->kind == CollectiveKind::AllGather;
   Value whole = ofResult ? op->getResult(0) : op->getOperand(0);
-  bool isExchange = isAmongExperts(op);
-  CellCollective collective{isExchange ? CellAxis::Ep : CellAxis::Tp, work->kind, phase, {}};
+  bool isDispatch = isAmongExperts(op);
+  CellCollective collective{isDispatch ? CellAxis::Ep : CellAxis::Tp, work->kind, phase, {}};
   addTo(collective.bytes, work->bytes, roles.bitsOf(whole));
-  if (!isExchange)
+  if (!isDispatch)
     collective.part = partOfTensorGroup(op);
   else
     collective.isToExperts =

@@ -46,7 +46,7 @@ private:
   void addContext(BlockCell &cell, const CellOp &cellOp, mlir::Operation *op,
                   const graph::OpRule &rule) const;
   // Adds the exchange that experts with a capacity need, whose programs have none.
-  void addExchange(BlockCell &cell, mlir::Operation *op, const graph::OpRule &rule,
+  void addDispatch(BlockCell &cell, mlir::Operation *op, const graph::OpRule &rule,
                    CellPhase phase) const;
   void addCollective(BlockCell &cell, mlir::Operation *op, CellPhase phase) const;
   // Returns true for a collective that is none of a block's own: of statistics over the samples of

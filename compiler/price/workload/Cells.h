@@ -98,7 +98,7 @@ struct CellOp {
   Amount looseBytes; // additional bytes if they are not joined
   bool causal = false;
   bool isLoss = false;          // reads the logits, or makes their gradient
-  bool isExchange = false;      // orders tokens by expert, or back
+  bool isDispatch = false;      // orders tokens by expert, or back
   bool isComposite = false;     // some stacks compose it of ops, as RMS normalisation
   bool isInPlace = false;       // a slice or a concatenation, which may be where a tensor lies
   bool isEpilogue = false;      // the product before it can do it,

@@ -34,7 +34,7 @@ std::vector<int> CellBuilder::packingOf(Operation *exchange) const {
   return {};
 }
 
-void CellBuilder::addExchange(BlockCell &cell, Operation *op, const graph::OpRule &rule,
+void CellBuilder::addDispatch(BlockCell &cell, Operation *op, const graph::OpRule &rule,
                               CellPhase phase) const {
   auto hasCapacity = [&](const graph::TensorLoops &tensor) {
     return llvm::any_of(rule.capacityLoops, [&](unsigned loop) {

@@ -100,11 +100,11 @@ private:
     const CellOp &first = *cellOpOf(group.front());
     for (Operation *op : group) {
       CellOp &each = *cellOpOf(op);
-      auto isAlike = [&](int64_t CellOp::*size, uint8_t CellOp::*scale) {
+      auto isEqual = [&](int64_t CellOp::*size, uint8_t CellOp::*scale) {
         return first.*scale == each.*scale && (grows == size || first.*size == each.*size);
       };
-      if (!isAlike(&CellOp::m, &CellOp::mScale) || !isAlike(&CellOp::n, &CellOp::nScale) ||
-          !isAlike(&CellOp::k, &CellOp::kScale) || !isAlike(&CellOp::batch, &CellOp::batchScale)) {
+      if (!isEqual(&CellOp::m, &CellOp::mScale) || !isEqual(&CellOp::n, &CellOp::nScale) ||
+          !isEqual(&CellOp::k, &CellOp::kScale) || !isEqual(&CellOp::batch, &CellOp::batchScale)) {
         areAllOne = false; // it has another shape
         continue;
       }

@@ -46,7 +46,7 @@ static WorkKind workKindOf(graph::OpKind kind) {
   case graph::OpKind::Memory:
   case graph::OpKind::View:
   case graph::OpKind::Normalisation:
-  case graph::OpKind::Exchange:
+  case graph::OpKind::Dispatch:
   case graph::OpKind::Loss:
     return WorkKind::Memory;
   }
@@ -60,7 +60,7 @@ CellOp cellOpOf(Operation *op, const graph::OpRule &rule) {
   cellOp.phase = rule.isGradient ? CellPhase::BackwardInput : CellPhase::Forward;
   cellOp.causal = rule.isCausal;
   cellOp.isLoss = rule.kind == graph::OpKind::Loss;
-  cellOp.isExchange = rule.kind == graph::OpKind::Exchange;
+  cellOp.isDispatch = rule.kind == graph::OpKind::Dispatch;
   cellOp.isComposite = rule.isComposite;
   cellOp.joined = isJoined(op);
   cellOp.isInPlace = isa<graph::SliceOp, graph::ConcatOp>(op);

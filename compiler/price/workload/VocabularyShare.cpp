@@ -32,10 +32,10 @@ Amount partOf(Amount amount, bool ofWords) {
 // Adds the ops of `from` that are of words, or the others, and the collectives that are there for
 // them: what one op of words reads or makes is there for those.
 void addOps(BlockCell &to, const BlockCell &from, bool ofWords) {
-  std::vector<int> places(from.ops.size(), -1);
+  std::vector<int> positions(from.ops.size(), -1);
   for (auto [index, op] : llvm::enumerate(from.ops))
     if (isOfWords(op) == ofWords) {
-      places[index] = static_cast<int>(to.ops.size());
+      positions[index] = static_cast<int>(to.ops.size());
       to.ops.push_back(op);
     }
   for (CellCollective collective : from.collectives) {
@@ -45,8 +45,8 @@ void addOps(BlockCell &to, const BlockCell &from, bool ofWords) {
       continue;
     std::vector<int> of;
     for (int index : collective.of)
-      if (int place = places[static_cast<size_t>(index)]; place >= 0)
-        of.push_back(place);
+      if (int position = positions[static_cast<size_t>(index)]; position >= 0)
+        of.push_back(position);
     collective.of = std::move(of);
     to.collectives.push_back(std::move(collective));
   }

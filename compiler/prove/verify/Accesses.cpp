@@ -195,13 +195,13 @@ void addDescribed(const format::Manifest &manifest, const format::Program &progr
   const format::Launch *launch = source.op_as_Launch();
   uint32_t index = 0;
   for (const format::Operand &operand : description.operands) {
-    uint32_t place = index++;
+    uint32_t position = index++;
     if (operand.access == format::Access::None)
       continue;
     bool writes = operand.access == format::Access::Write;
     if (launch) {
       const format::Kernel &kernel = *manifest.kernels()->Get(launch->kernel());
-      writes = place >= kernel.num_buffers() - kernel.num_results();
+      writes = position >= kernel.num_buffers() - kernel.num_results();
     }
     uint64_t bytes = operand.dtype ? (operand.elements * format::bytesOf(*operand.dtype)).value()
                                    : program.buffers()->Get(operand.buffer)->bytes();

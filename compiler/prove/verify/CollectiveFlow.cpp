@@ -19,8 +19,8 @@ public:
         ranks(state.steps.manifest.groups()->Get(op.group())->size()),
         bytes(static_cast<int64_t>(op.count() * format::bytesOf(op.dtype()))) {
     const std::vector<Touch> &touches = state.at.source->touches;
-    src = state.at.placeOf(touches[0], touches[0].pieces[0]).begin;
-    dst = state.at.placeOf(touches[1], touches[1].pieces[0]).begin;
+    src = state.at.rangeOf(touches[0], touches[0].pieces[0]).begin;
+    dst = state.at.rangeOf(touches[1], touches[1].pieces[0]).begin;
   }
 
   // Returns the value of bytes [begin, end) of the arena.

@@ -69,16 +69,16 @@ const CommunicationProof::Shape &CommunicationProof::shapeOf(uint32_t p, uint32_
   Shape &shape = entry->second;
   if (!isNew)
     return shape;
-  shape.places.resize(steps[p].program.num_streams());
+  shape.positions.resize(steps[p].program.num_streams());
   for (uint32_t step = 0; step < steps[p].executed(task).size(); ++step) {
     const format::Instruction &instruction = instructionOf(p, run, step);
     if (!isLast && instruction.runs() == format::Runs::last)
       continue;
-    std::vector<uint32_t> &places = shape.places[instruction.stream()];
+    std::vector<uint32_t> &positions = shape.positions[instruction.stream()];
     if (instruction.op_as_Record() || instruction.op_as_Wait() ||
         format::communicationOf(instruction))
-      shape.stops.push_back({step, shape.count, static_cast<uint32_t>(places.size())});
-    places.push_back(shape.count++);
+      shape.stops.push_back({step, shape.count, static_cast<uint32_t>(positions.size())});
+    positions.push_back(shape.count++);
   }
   return shape;
 }
@@ -92,16 +92,16 @@ std::optional<Fault> CommunicationProof::collect(uint32_t p) {
   for (uint32_t run = 0; run < of.entry.order()->size(); ++run) {
     start.shape = &shapeOf(p, run, left[runOf(p, run).task()]-- == 1);
     program.starts.push_back(start);
-    for (const Shape::Place &each : start.shape->stops) {
+    for (const Shape::Position &each : start.shape->stops) {
       uint8_t stream = instructionOf(p, run, each.step).stream();
-      Stop stop{Stop::Record, run, each.step, start.place + each.place,
+      Stop stop{Stop::Record, run, each.step, start.position + each.position,
                 start.sequences[stream] + each.sequence};
       if (std::optional<Fault> found = addStop(p, stop, records))
         return found;
     }
-    start.place += start.shape->count;
+    start.position += start.shape->count;
     for (size_t stream = 0; stream < start.sequences.size(); ++stream)
-      start.sequences[stream] += static_cast<uint32_t>(start.shape->places[stream].size());
+      start.sequences[stream] += static_cast<uint32_t>(start.shape->positions[stream].size());
   }
   program.starts.push_back(start);
   return std::nullopt;
@@ -181,14 +181,14 @@ const CommunicationProof::Stop *CommunicationProof::next(uint32_t index, size_t 
   return position < all.size() ? &all[position] : nullptr;
 }
 
-// The place of an instruction of a stream among all that the host enqueues.
-uint32_t CommunicationProof::placeOf(uint32_t program, size_t stream, uint32_t sequence) const {
+// The position of an instruction of a stream among all that the host enqueues.
+uint32_t CommunicationProof::positionOf(uint32_t program, size_t stream, uint32_t sequence) const {
   const std::vector<Start> &starts = programs[program].starts;
   auto after = std::upper_bound(
       starts.begin(), starts.end(), sequence,
       [&](uint32_t wanted, const Start &start) { return wanted < start.sequences[stream]; });
   const Start &start = *std::prev(after);
-  return start.place + start.shape->places[stream][sequence - start.sequences[stream]];
+  return start.position + start.shape->positions[stream][sequence - start.sequences[stream]];
 }
 
 // Returns the number of instructions that the host has enqueued when no stream can move: up to the
@@ -200,15 +200,15 @@ uint32_t CommunicationProof::enqueued(uint32_t index) const {
   for (size_t stream = 0; stream < end.sequences.size(); ++stream)
     if (const Stop *stop = next(index, stream))
       if (uint32_t full = stop->sequence + ringSlots; full < end.sequences[stream])
-        least = std::min(least, placeOf(program, stream, full));
+        least = std::min(least, positionOf(program, stream, full));
   return least;
 }
 
 bool CommunicationProof::passes(uint32_t index, const Stop &stop) {
   State &state = states[index];
-  if (stop.place >= state.enqueued)
+  if (stop.position >= state.enqueued)
     state.enqueued = enqueued(index);
-  if (stop.place >= state.enqueued)
+  if (stop.position >= state.enqueued)
     return false;
   if (stop.kind == Stop::Record) {
     ++state.recorded[stop.event];
@@ -325,7 +325,7 @@ std::optional<Fault> CommunicationProof::explain() const {
 
 // Says for what a stop waits; empty for a wait for a local event.
 std::string CommunicationProof::explainWait(uint32_t index, const Stop &stop) const {
-  if (stop.place >= enqueued(index))
+  if (stop.position >= enqueued(index))
     return text("the host cannot enqueue it: more than ", ringSlots,
                 " instructions of a stream lie behind one that waits");
   if (stop.kind != Stop::Communicate)

@@ -33,8 +33,8 @@ private:
   // A step at which a stream may have to wait.
   struct Stop {
     enum Kind : uint8_t { Record, Wait, Communicate } kind;
-    uint32_t run, step;       // index of the run in the entry, and of the step in its task
-    uint32_t place, sequence; // position among all enqueued instructions, and on the stream
+    uint32_t run, step;          // index of the run in the entry, and of the step in its task
+    uint32_t position, sequence; // position among all enqueued instructions, and on the stream
     uint32_t event = 0, ordinal = 0, channel = 0;
     // Communicate: number of operations of several ranks that the host enqueues before it; noLaunch
     // in groups of one rank, which launch none, and on CPUs, which keep no order of launches.
@@ -43,17 +43,17 @@ private:
   static constexpr uint32_t noLaunch = ~uint32_t(0);
   // The stops that equal runs of a task share, counted from the first instruction of each run.
   struct Shape {
-    struct Place {
-      uint32_t step, place, sequence;
+    struct Position {
+      uint32_t step, position, sequence;
     };
-    std::vector<Place> stops;
-    std::vector<std::vector<uint32_t>> places; // per stream: of its instructions
+    std::vector<Position> stops;
+    std::vector<std::vector<uint32_t>> positions; // per stream: of its instructions
     uint32_t count = 0;
   };
   // The positions at which a run begins: among all enqueued instructions, and on each stream.
   struct Start {
     const Shape *shape;
-    uint32_t place;
+    uint32_t position;
     std::vector<uint32_t> sequences;
   };
   struct Program {
@@ -87,7 +87,7 @@ private:
   std::optional<Fault> playHosts();
   bool passes(uint32_t index, const Stop &stop);
   bool meets(uint32_t index, const Stop &stop);
-  uint32_t placeOf(uint32_t program, size_t stream, uint32_t sequence) const;
+  uint32_t positionOf(uint32_t program, size_t stream, uint32_t sequence) const;
   uint32_t enqueued(uint32_t index) const;
   const Stop *next(uint32_t index, size_t stream) const;
   std::optional<Fault> explain() const;

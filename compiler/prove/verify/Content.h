@@ -13,7 +13,7 @@ inline constexpr int32_t kStep = -1;
 // The origin of bytes: who wrote them, and when.
 struct Provenance {
   uint64_t storage = 0;
-  uint32_t run = 0, step = 0; // the run that wrote them, and the place in its task
+  uint32_t run = 0, step = 0; // the run that wrote them, and the position in its task
   uint32_t time = 0;          // on the clock of its stream; 0: they were there before the step
   // The collective or receive that wrote them; 0: none, or one that counts as read.
   uint32_t communication = 0;

@@ -14,26 +14,26 @@ public:
   }
 
   // Returns the addresses that a segment is copied from: a hull, unless both sides are whole.
-  Steps::Place find(uint32_t segment) {
+  Steps::Range find(uint32_t segment) {
     int64_t begin = at.steps.segments.begin(segment), end = at.steps.segments.end(segment);
     for (size_t tries = 0; tries < to.pieces.size() && !(dst.begin <= begin && end <= dst.end);
          ++tries)
       goTo((piece + 1) % to.pieces.size());
-    return isWhole ? Steps::Place{src.begin + begin - dst.begin, src.begin + end - dst.begin} : src;
+    return isWhole ? Steps::Range{src.begin + begin - dst.begin, src.begin + end - dst.begin} : src;
   }
 
 private:
   void goTo(size_t index) {
     piece = index;
-    src = at.placeOf(from, from.pieces[piece]);
-    dst = at.placeOf(to, to.pieces[piece]);
+    src = at.rangeOf(from, from.pieces[piece]);
+    dst = at.rangeOf(to, to.pieces[piece]);
   }
 
   const Execution &at;
   const Touch &from, &to;
   bool isWhole;
   size_t piece = 0;
-  Steps::Place src, dst;
+  Steps::Range src, dst;
 };
 
 } // namespace
@@ -49,8 +49,8 @@ std::optional<Fault> followCopy(ProgramState &state) {
   AxisSet moves = state.scalarAxes();
   CopySource source(state.at);
   return state.memory.write(state.at.source->touches[1], [&](uint32_t segment) {
-    Steps::Place place = source.find(segment);
-    Value value = sorted.joined(place.begin, place.end);
+    Steps::Range range = source.find(segment);
+    Value value = sorted.joined(range.begin, range.end);
     value.axes |= moves;
     return value;
   });

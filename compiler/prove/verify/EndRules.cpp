@@ -43,12 +43,12 @@ std::optional<Fault> checkRead(ProgramState &state) {
     if (content.liveness.isGradient && !content.liveness.isRead && !content.value.isZero)
       return state.memory.unread(i);
   }
-  const Communications::Place *place = state.memory.brought().findUnread();
-  if (!place)
+  const Communications::Origin *communication = state.memory.brought().findUnread();
+  if (!communication)
     return std::nullopt;
-  const format::Run &run = *state.steps.entry.order()->Get(place->run);
+  const format::Run &run = *state.steps.entry.order()->Get(communication->run);
   return state.steps.fault(
-      run, state.steps.executed(run.task())[place->step], "values",
+      run, state.steps.executed(run.task())[communication->step], "values",
       "brings what nothing reads: it was done twice, or what should read it reads "
       "something else");
 }

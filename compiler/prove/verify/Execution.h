@@ -44,14 +44,14 @@ public:
   // Returns the content of a buffer, as Steps::storageOf.
   uint64_t storageOf(uint32_t buffer) const { return steps.storageOf(buffer, *current, layer); }
   // Returns the address range of a piece of a touch.
-  Steps::Place placeOf(const Touch &touch, const Piece &piece) const {
-    return steps.placeOf(touch, piece, *current, layer);
+  Steps::Range rangeOf(const Touch &touch, const Piece &piece) const {
+    return steps.rangeOf(touch, piece, *current, layer);
   }
   // Returns a fault at the instruction; `check` is as in Fault::check.
   Fault fail(const char *check, std::string message, std::string note = "") const;
 
   const Steps &steps;
-  // The place of the instruction: its run in the order, and its place in the task of the run.
+  // The position of the instruction: its run in the order, and its position in the task of the run.
   uint32_t run = 0, step = 0;
   const format::Run *current = nullptr;
   const Accesses *source = nullptr; // the instruction

@@ -17,7 +17,7 @@ GroupAxes::GroupAxes(const format::Manifest &manifest) : manifest(manifest), mes
 
 AxisSet GroupAxes::differing(uint32_t a, uint32_t b) const {
   AxisSet axes = 0;
-  uint32_t left = mesh.placeOf(a), right = mesh.placeOf(b);
+  uint32_t left = mesh.positionOf(a), right = mesh.positionOf(b);
   for (size_t axis = mesh.sizes().size(); axis-- > 0;) {
     uint32_t size = mesh.sizes()[axis];
     if (left % size != right % size)
@@ -45,7 +45,7 @@ const GroupAxes::Facts &GroupAxes::factsOf(uint32_t index) const {
     inList.clear();
     for (uint32_t i = begin; i < begin + group.size(); ++i) {
       uint32_t rank = ranks.Get(i), program = manifest.rank_program()->Get(rank);
-      facts.ascends &= i == begin || mesh.placeOf(rank) > mesh.placeOf(ranks.Get(i - 1));
+      facts.ascends &= i == begin || mesh.positionOf(rank) > mesh.positionOf(ranks.Get(i - 1));
       auto [found, isFirst] = inList.try_emplace(program, Found{rank, 0, 0});
       ++found->second.count;
       found->second.axes |= differing(found->second.first, rank);
@@ -90,10 +90,10 @@ const std::vector<GroupAxes::Way> &GroupAxes::waysOf(uint32_t index, uint32_t sh
   all.resize(ofPrograms.size());
   std::vector<std::vector<bool>> found(all.size(), std::vector<bool>(all.size()));
   const format::Group &group = *manifest.groups()->Get(index);
-  for (uint32_t place = 0; place < group.ranks()->size(); ++place) {
-    uint32_t first = place / group.size() * group.size();
-    uint32_t rank = group.ranks()->Get(place),
-             peer = group.ranks()->Get(first + (place - first + shift) % group.size());
+  for (uint32_t position = 0; position < group.ranks()->size(); ++position) {
+    uint32_t first = position / group.size() * group.size();
+    uint32_t rank = group.ranks()->Get(position),
+             peer = group.ranks()->Get(first + (position - first + shift) % group.size());
     uint32_t program = manifest.rank_program()->Get(rank);
     all[program].crossed |= differing(rank, peer);
     found[program][manifest.rank_program()->Get(peer)] = true;

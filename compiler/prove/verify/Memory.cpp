@@ -49,7 +49,7 @@ std::optional<Fault> Memory::read(size_t index, bool adds) {
     for (uint32_t i = span.first; i < span.last && !found; ++i) {
       Content &content = contents[i];
       access.segment = i;
-      access.place = segments.begin(span.first);
+      access.pieceBegin = segments.begin(span.first);
       content.liveness.isRead = true;
       found = rules.checkRead(access, content);
       readTimes[i * numStreams + at.stream] = time;
@@ -73,7 +73,7 @@ std::optional<Fault> Memory::write(const Touch &touch,
   at.steps.visit(touch, *at.current, at.layer, [&](SegmentSpan span) {
     for (uint32_t i = span.first; i < span.last && !found; ++i) {
       access.segment = i;
-      access.place = at.steps.segments.begin(span.first);
+      access.pieceBegin = at.steps.segments.begin(span.first);
       found = checkWrite(access);
       if (!found)
         found = writeSegment(access, write, valueOf(i));
@@ -149,7 +149,7 @@ ColumnSets::Set Memory::columnsAfter(const Access &access, const Provenance &bef
     else if (isStale && !columnSets.isOfStep(columns))
       columns = ColumnSets::kNone;
   }
-  return columnSets.add(columns, *touch.columns, begin - access.place, bytes,
+  return columnSets.add(columns, *touch.columns, begin - access.pieceBegin, bytes,
                         at.isOfStep || access.adds);
 }
 

@@ -82,7 +82,7 @@ std::optional<Fault> MemoryRules::checkColumns(const Access &access, const Conte
     return std::nullopt;
   std::optional<Columns> missing = columnSets.findMissing(
       content.origin.columns, touch.columns ? &*touch.columns : nullptr,
-      at.steps.segments.begin(access.segment) - access.place, bytesOf(access.segment));
+      at.steps.segments.begin(access.segment) - access.pieceBegin, bytesOf(access.segment));
   if (!missing)
     return std::nullopt;
   return unwritten(access, content, *missing);
@@ -103,7 +103,7 @@ Fault MemoryRules::unwritten(const Access &access, const Content &content,
                    writer);
   // As bytes of the rows of the buffer.
   int64_t stride = missing.stride;
-  int64_t from = begin - at.placeOf(touch, Piece()).begin + first.begin;
+  int64_t from = begin - at.rangeOf(touch, Piece()).begin + first.begin;
   from = (from % stride + stride) % stride;
   return at.fail("memory",
                  text("reads bytes ", from, " to ",
@@ -135,7 +135,7 @@ bool MemoryRules::replaces(const Access &access, const Content &content) const {
     return true;
   return access.touch.columns &&
          columnSets.meets(content.origin.columns, *access.touch.columns,
-                          at.steps.segments.begin(access.segment) - access.place,
+                          at.steps.segments.begin(access.segment) - access.pieceBegin,
                           bytesOf(access.segment));
 }
 

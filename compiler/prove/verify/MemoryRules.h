@@ -15,7 +15,7 @@ struct Access {
   uint64_t storage = 0; // through which it is touched
   bool adds = false;    // the touch adds to what is there
   uint32_t segment = 0;
-  int64_t place = 0; // address at which the piece begins
+  int64_t pieceBegin = 0; // address at which the piece begins
 };
 
 // Checks accesses of the current instruction of `at`.

@@ -100,9 +100,10 @@ std::optional<Fault> checkLookup(const ProgramState &state) {
     return std::nullopt;
   AxisSet moves = state.scalarAxes(), table = axesOf(state, op->table_());
   std::string name = state.steps.bufferName(op->table_());
-  if (AxisSet alike = axesWithout(moves, table))
-    return state.at.fail("values", text("looks up rows of ", name, " from another one on along ",
-                                        state.namesOf(alike), ", where ranks hold the same rows"));
+  if (AxisSet replicated = axesWithout(moves, table))
+    return state.at.fail("values",
+                         text("looks up rows of ", name, " from another one on along ",
+                              state.namesOf(replicated), ", where ranks hold the same rows"));
   if (AxisSet apart = axesWithout(table & axesOf(state, op->ids()), moves))
     return state.at.fail("values", text("looks up tokens that differ along ", state.namesOf(apart),
                                         " in ", name, ", which is sharded there"));

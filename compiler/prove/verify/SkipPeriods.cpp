@@ -81,10 +81,10 @@ bool PeriodSkipper::addSlots(const Use &use, std::vector<bool> &isSet) {
     std::vector<uint32_t> cycle(slots);
     uint32_t count = 0;
     for (uint32_t slot = 0; slot < slots; ++slot) {
-      Steps::Place place = steps.placeOf(*use.touch, piece, format::Run(use.task, slot), use.layer);
-      SegmentSpan span = segments.find(place.begin, place.end);
-      bool isWhole = span.first < span.last && segments.begin(span.first) == place.begin &&
-                     segments.end(span.last - 1) == place.end;
+      Steps::Range range = steps.rangeOf(*use.touch, piece, format::Run(use.task, slot), use.layer);
+      SegmentSpan span = segments.find(range.begin, range.end);
+      bool isWhole = span.first < span.last && segments.begin(span.first) == range.begin &&
+                     segments.end(span.last - 1) == range.end;
       if (!isWhole || (slot > 0 && span.last - span.first != count))
         return false;
       count = span.last - span.first;
@@ -241,29 +241,29 @@ bool PeriodSkipper::isSameMeaning(const Content &a, const Content &b) const {
 }
 
 // Returns true if the same run wrote `a` and `b`, or one a period later that of `b`.
-bool PeriodSkipper::isSameWriter(const Content &a, const Content &b, bool changesPlace) const {
+bool PeriodSkipper::isSameWriter(const Content &a, const Content &b, bool changesSegment) const {
   const Addends &sum = a.addends, &later = b.addends;
   if (a.origin.run == b.origin.run) // or nobody
     return a.origin.microBatch == b.origin.microBatch && sum.count == later.count &&
-           (!changesPlace || !a.origin.isWritten) && isPast(a.origin);
+           (!changesSegment || !a.origin.isWritten) && isPast(a.origin);
   const auto &order = *steps.entry.order();
   return a.origin.run + period->length == b.origin.run &&
          order.Get(a.origin.run)->task() == order.Get(b.origin.run)->task() &&
          a.origin.microBatch != kStep &&
          a.origin.microBatch + static_cast<int32_t>(period->shift) == b.origin.microBatch &&
          (sum.count == later.count ||
-          (!changesPlace && sum.count < later.count && sum.begun == later.begun));
+          (!changesSegment && sum.count < later.count && sum.begun == later.begun));
 }
 
 // Returns true if a segment's content equals, one period on, that of the segment whose role it
 // takes over.
 bool PeriodSkipper::isEqual(const Snapshot &now, uint32_t segment) const {
-  uint32_t place = segmentAfter[segment];
-  const Content &a = last->contents[segment], &b = now.contents[place];
-  bool changesPlace = place != segment;
+  uint32_t target = segmentAfter[segment];
+  const Content &a = last->contents[segment], &b = now.contents[target];
+  bool changesSegment = target != segment;
   uint64_t storage =
-      changesPlace && a.origin.isWritten ? storageAfter(a.origin.storage, 1) : a.origin.storage;
-  if (!isSameMeaning(a, b) || last->awaited[segment] != now.awaited[place] ||
+      changesSegment && a.origin.isWritten ? storageAfter(a.origin.storage, 1) : a.origin.storage;
+  if (!isSameMeaning(a, b) || last->awaited[segment] != now.awaited[target] ||
       storage != b.origin.storage)
     return false;
   if ((a.origin.time == 0) != (b.origin.time == 0) ||
@@ -271,9 +271,9 @@ bool PeriodSkipper::isEqual(const Snapshot &now, uint32_t segment) const {
     return false;
   for (uint32_t stream = 0; stream < numStreams; ++stream)
     if (last->rankOf(stream, last->readTimes[segment * numStreams + stream]) !=
-        now.rankOf(stream, now.readTimes[place * numStreams + stream]))
+        now.rankOf(stream, now.readTimes[target * numStreams + stream]))
       return false;
-  return isSameWriter(a, b, changesPlace);
+  return isSameWriter(a, b, changesSegment);
 }
 
 bool PeriodSkipper::isEqual(const Snapshot &now) const {
@@ -352,11 +352,11 @@ PeriodSkipper::Order PeriodSkipper::power(Order order, uint32_t times) {
 // Moves the content of a segment, which was in `before` a period ago, on to segment `next`.
 void PeriodSkipper::moveSegment(const Snapshot &now, uint32_t before, uint32_t next,
                                 uint32_t periods) {
-  uint32_t place = segmentAfter[before];
-  Content content = now.contents[place];
+  uint32_t target = segmentAfter[before];
+  Content content = now.contents[target];
   const Content &was = last->contents[before];
   Provenance &origin = content.origin;
-  if (place != before && origin.isWritten)
+  if (target != before && origin.isWritten)
     origin.storage = storageAfter(origin.storage, periods);
   if (origin.run != was.origin.run) {
     origin.run += periods * period->length;
@@ -364,7 +364,7 @@ void PeriodSkipper::moveSegment(const Snapshot &now, uint32_t before, uint32_t n
     content.addends.count += periods * (content.addends.count - was.addends.count);
   }
   state.memory.contents[next] = content;
-  std::copy_n(now.readTimes.begin() + place * numStreams, numStreams,
+  std::copy_n(now.readTimes.begin() + target * numStreams, numStreams,
               state.memory.readTimes.begin() + next * numStreams);
 }
 

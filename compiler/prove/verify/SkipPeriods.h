@@ -66,7 +66,7 @@ private:
   bool isEqual(const Snapshot &now) const;
   bool isEqual(const Snapshot &now, uint32_t segment) const;
   bool isSameMeaning(const Content &a, const Content &b) const;
-  bool isSameWriter(const Content &a, const Content &b, bool changesPlace) const;
+  bool isSameWriter(const Content &a, const Content &b, bool changesSegment) const;
   bool isPast(const Provenance &origin) const;
   bool areTimesEqual(const Snapshot &now) const;
   bool readsEqually(uint32_t periods);

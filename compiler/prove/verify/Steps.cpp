@@ -33,7 +33,7 @@ Steps::Steps(const format::Manifest &manifest, uint32_t index, format::EntryKind
   noteSpans();
 }
 
-Steps::Place Steps::placeOf(const Touch &touch, const Piece &piece, const format::Run &run,
+Steps::Range Steps::rangeOf(const Touch &touch, const Piece &piece, const format::Run &run,
                             uint32_t layer) const {
   const format::Buffer &buffer = *program.buffers()->Get(touch.buffer);
   int64_t begin = static_cast<int64_t>(format::addressOf(buffer) +
@@ -78,8 +78,8 @@ void Steps::collectSegments() {
       }
   auto add = [&](const Use &use, const format::Run &run) {
     for (const Piece &piece : use.touch->pieces) {
-      Place place = placeOf(*use.touch, piece, run, use.layer);
-      segments.add(place.begin, place.end);
+      Range range = rangeOf(*use.touch, piece, run, use.layer);
+      segments.add(range.begin, range.end);
     }
   };
   std::set<std::tuple<uint32_t, uint32_t, uint32_t>> seen; // task, slots, slot

@@ -20,11 +20,11 @@ public:
   Steps(const format::Manifest &manifest, uint32_t program, format::EntryKind entry);
 
   // A piece of a touch in memory, of a run and layer, by format::addressOf.
-  struct Place {
+  struct Range {
     int64_t begin = 0, end = 0;
   };
   // Returns the address range of a piece in a run and layer.
-  Place placeOf(const Touch &touch, const Piece &piece, const format::Run &run,
+  Range rangeOf(const Touch &touch, const Piece &piece, const format::Run &run,
                 uint32_t layer) const;
   // Returns the segments of a piece in a run and layer.
   SegmentSpan spanOf(const Touch &touch, size_t piece, const format::Run &run,
@@ -34,8 +34,8 @@ public:
                    (size_t(layer) * touch.slots + run.micro_batch() % touch.slots) *
                        touch.pieces.size() +
                    piece];
-    Place place = placeOf(touch, touch.pieces[piece], run, layer);
-    return segments.find(place.begin, place.end);
+    Range range = rangeOf(touch, touch.pieces[piece], run, layer);
+    return segments.find(range.begin, range.end);
   }
   // Calls visit(span) for the pieces of a touch, in order.
   template <typename Visit>

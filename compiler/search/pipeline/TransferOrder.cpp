@@ -97,7 +97,7 @@ private:
     std::sort(placed.begin(), placed.end(),
               [](const auto &a, const auto &b) { return a.first < b.first; });
     std::vector<PipelineStep> order;
-    for (const auto &[place, step] : placed)
+    for (const auto &[position, step] : placed)
       order.push_back(step);
     return order;
   }

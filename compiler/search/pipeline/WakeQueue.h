@@ -35,11 +35,11 @@ public:
   // Adds a moment.
   void push(Wake wake) {
     llvm::SmallVector<double, 6> &moments = ahead[static_cast<size_t>(wake.stage)];
-    auto place = moments.end();
-    while (place != moments.begin() && *(place - 1) < wake.time)
-      --place;
-    bool isFirst = place == moments.end();
-    moments.insert(place, wake.time);
+    auto position = moments.end();
+    while (position != moments.begin() && *(position - 1) < wake.time)
+      --position;
+    bool isFirst = position == moments.end();
+    moments.insert(position, wake.time);
     if (isFirst)
       setFirst(static_cast<size_t>(wake.stage), wake.time);
   }
@@ -60,13 +60,13 @@ private:
   void setFirst(size_t stage, double time) {
     first[stage] = time;
     size_t winner = stage;
-    for (size_t place = size + stage; place > 1; place /= 2) {
-      size_t other = winners[place ^ 1];
+    for (size_t position = size + stage; position > 1; position /= 2) {
+      size_t other = winners[position ^ 1];
       double mine = first[winner], others = first[other];
       // Selects the winner without a branch, as it cannot be predicted.
       bool loses = (others < mine) | ((others == mine) & (other < winner));
       winner ^= (winner ^ other) & (size_t(0) - size_t(loses));
-      size_t &known = winners[place / 2];
+      size_t &known = winners[position / 2];
       if (known == winner && winner != stage)
         return; // further up nothing changes
       known = winner;

@@ -13,21 +13,21 @@ namespace dtc {
 OpChoices::OpChoices(const PlacementProblem &problem, const DimRoles &roles, const HeadOps &heads,
                      const TextbookPattern &textbook)
     : mesh(problem.mesh), pattern(problem.pattern), splitsWeights(problem.splitsWeights()),
-      foldsExperts(problem.foldsExperts), told(problem.told),
+      foldsExperts(problem.foldsExperts), planned(problem.planned),
       tensorAxes(mesh.axesOf(AxisRole::Tensor)), roles(roles), heads(heads), textbook(textbook) {
-  if (isTold())
-    for (const auto &[function, ops] : told->functions)
+  if (isPlanned())
+    for (const auto &[function, ops] : planned->functions)
       for (const OpSplits::Op &op : ops)
-        toldOps[function][op.name].choices.push_back(op.choices);
+        plannedOps[function][op.name].choices.push_back(op.choices);
 }
 
-bool OpChoices::isTold() const { return told && ranksOf(tensorAxes, mesh) > 1; }
+bool OpChoices::isPlanned() const { return planned && ranksOf(tensorAxes, mesh) > 1; }
 
-LogicalResult OpChoices::checkAllTold(graph::FuncOp func) const {
-  if (!isTold())
+LogicalResult OpChoices::checkAllPlanned(graph::FuncOp func) const {
+  if (!isPlanned())
     return success();
-  auto it = toldOps.find(func.getSymName().str());
-  if (it == toldOps.end())
+  auto it = plannedOps.find(func.getSymName().str());
+  if (it == plannedOps.end())
     return success();
   for (const auto &[name, ops] : it->second)
     if (ops.asked < ops.choices.size())
@@ -202,10 +202,10 @@ void OpChoices::addHeadChoices(Operation *op, const graph::OpRule &rule,
 }
 
 // Returns what the plan says of the next op of this name in its function.
-FailureOr<OpSplit> OpChoices::toldChoice(Operation *op) {
+FailureOr<OpSplit> OpChoices::plannedChoice(Operation *op) {
   auto func = cast<graph::FuncOp>(op->getParentOp());
   StringRef name = op->getName().stripDialect();
-  Told &ops = toldOps[func.getSymName().str()][name.str()];
+  PlannedOps &ops = plannedOps[func.getSymName().str()][name.str()];
   size_t next = ops.asked++;
   if (next < ops.choices.size()) {
     ArrayRef<int> choices = ops.choices[next];
@@ -235,8 +235,8 @@ FailureOr<std::vector<OpSplit>> OpChoices::of(Operation *op, const graph::OpRule
   std::vector<OpSplit> splits{OpSplit(mesh.numAxes(), split::kNone)};
   for (ArrayRef<unsigned> axes : axesTogether(mesh)) {
     std::vector<OpSplit> choices;
-    if (isTold() && llvm::equal(axes, tensorAxes)) {
-      FailureOr<OpSplit> choice = toldOrFollowed(op, rule, placementOn);
+    if (isPlanned() && llvm::equal(axes, tensorAxes)) {
+      FailureOr<OpSplit> choice = plannedOrFollowed(op, rule, placementOn);
       if (failed(choice))
         return failure();
       choices = {*choice};
@@ -256,7 +256,7 @@ FailureOr<std::vector<OpSplit>> OpChoices::of(Operation *op, const graph::OpRule
                           taken.value() == choice[axis];
                  });
         };
-        if (!isTold() && llvm::any_of(axes, isTaken))
+        if (!isPlanned() && llvm::any_of(axes, isTaken))
           continue;
         longer.push_back(split);
         for (unsigned axis : axes)
@@ -267,10 +267,10 @@ FailureOr<std::vector<OpSplit>> OpChoices::of(Operation *op, const graph::OpRule
   return splits;
 }
 
-FailureOr<OpSplit> OpChoices::toldOrFollowed(Operation *op, const graph::OpRule &rule,
-                                             PlacementOn placementOn) {
+FailureOr<OpSplit> OpChoices::plannedOrFollowed(Operation *op, const graph::OpRule &rule,
+                                                PlacementOn placementOn) {
   if (isInPlans(op, rule))
-    return toldChoice(op);
+    return plannedChoice(op);
   OpSplit split(mesh.numAxes(), split::kNone);
   for (unsigned axis : tensorAxes)
     split[axis] = follow(axis, op, rule, placementOn);

@@ -31,9 +31,9 @@ public:
   llvm::FailureOr<std::vector<OpSplit>> of(mlir::Operation *op, const graph::OpRule &rule,
                                            PlacementOn placementOn);
   // Returns true if there is tensor parallelism and a plan fixes all splits.
-  bool isTold() const;
+  bool isPlanned() const;
   // Fails after a diagnostic where the plan tells more ops of a name in `func` than were asked for.
-  llvm::LogicalResult checkAllTold(graph::FuncOp func) const;
+  llvm::LogicalResult checkAllPlanned(graph::FuncOp func) const;
 
 private:
   // Over some axes together; the entries of other axes are "none".
@@ -51,24 +51,24 @@ private:
                  llvm::ArrayRef<unsigned> loops) const;
   void addHeadChoices(mlir::Operation *op, const graph::OpRule &rule,
                       std::vector<OpSplit> &splits) const;
-  llvm::FailureOr<OpSplit> toldChoice(mlir::Operation *op);
-  llvm::FailureOr<OpSplit> toldOrFollowed(mlir::Operation *op, const graph::OpRule &rule,
-                                          PlacementOn placementOn);
+  llvm::FailureOr<OpSplit> plannedChoice(mlir::Operation *op);
+  llvm::FailureOr<OpSplit> plannedOrFollowed(mlir::Operation *op, const graph::OpRule &rule,
+                                             PlacementOn placementOn);
 
   const Mesh &mesh;
   TensorPattern pattern;
   bool splitsWeights, foldsExperts;
-  const OpSplits *told;
+  const OpSplits *planned;
   llvm::SmallVector<unsigned, 2> tensorAxes; // outermost first
   const DimRoles &roles;
   const HeadOps &heads;
   const TextbookPattern &textbook;
   // The plan says this of the ops of one name in a function, of which so many were asked for.
-  struct Told {
+  struct PlannedOps {
     std::vector<llvm::ArrayRef<int>> choices;
     size_t asked = 0;
   };
-  std::map<std::string, std::map<std::string, Told>> toldOps;
+  std::map<std::string, std::map<std::string, PlannedOps>> plannedOps;
 };
 
 // Returns whether plans say how `op` is split (op_splits), which they do by its function, its name,

@@ -199,15 +199,15 @@ std::optional<std::vector<int32_t>> cheapestChoice(const solver::Problem &networ
   return choice;
 }
 
-LogicalResult placeStep(ModuleOp step, const OpSplits &told) {
+LogicalResult placeStep(ModuleOp step, const OpSplits &planned) {
   FailureOr<Mesh> mesh = readMesh(step);
   if (failed(mesh))
     return failure();
-  if (told.empty() && hasChoice(*mesh))
+  if (planned.empty() && hasChoice(*mesh))
     return step.emitError("the plan has no 'op_splits', which tensor parallelism needs; plan this "
                           "model again with 'dtc plan'");
   PlacementProblem problem{step, *mesh};
-  problem.told = &told;
+  problem.planned = &planned;
   return place(step, problem);
 }
 

@@ -13,7 +13,7 @@ namespace dtc {
 // that a rule does not allow, or none where tensor parallelism needs them.
 
 // Places a step by the splits of a plan.
-llvm::LogicalResult placeStep(mlir::ModuleOp step, const OpSplits &told);
+llvm::LogicalResult placeStep(mlir::ModuleOp step, const OpSplits &planned);
 
 // Places a step at the lowest cost; no feasible placement is an error.
 llvm::LogicalResult placeStep(mlir::ModuleOp step, const PlacementCosts &costs,

@@ -24,7 +24,7 @@ Placement finished(Placement placement) {
 
 PlacementNetwork::PlacementNetwork(const PlacementProblem &problem)
     : module(problem.step), mesh(problem.mesh), sequenceParallel(problem.sequenceParallel),
-      told(problem.told), costs(problem.costs), microBatches(problem.prices.microBatches),
+      planned(problem.planned), costs(problem.costs), microBatches(problem.prices.microBatches),
       dataAxes(axesOfSamples(mesh)), contextAxes(mesh.axesOf(AxisRole::Context)),
       tensorAxes(mesh.axesOf(AxisRole::Tensor)), roles(module, graph::kMicrobatchFunction),
       weights(module), heads(module, mesh, weights), textbook(problem, roles, weights),
@@ -35,8 +35,8 @@ LogicalResult PlacementNetwork::build() {
   auto microbatch = module.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction);
   if (failed(placeInputs(microbatch)) || failed(enter(microbatch)))
     return failure();
-  if (opChoices.isTold())
-    for (const auto &[name, ops] : told->functions)
+  if (opChoices.isPlanned())
+    for (const auto &[name, ops] : planned->functions)
       if (auto func = module.lookupSymbol<graph::FuncOp>(name); !func || !arguments.contains(func))
         return module.emitError("the plan's op_splits name the function '")
                << name
@@ -44,13 +44,13 @@ LogicalResult PlacementNetwork::build() {
                   "with 'dtc plan'";
   // Parameters that nothing reads are somewhere, too.
   for (unsigned index = 0; index < weights.size(); ++index)
-    if (failed(placeClass(index)))
+    if (failed(addClassNode(index)))
       return failure();
   return success();
 }
 
 LogicalResult PlacementNetwork::placeInputs(graph::FuncOp microbatch) {
-  std::vector<Place> &list = arguments[microbatch];
+  std::vector<PlacementNode> &list = arguments[microbatch];
   for (BlockArgument argument : microbatch.getArguments()) {
     auto type = cast<RankedTensorType>(argument.getType());
     Placement placement = replicated(mesh);
@@ -62,7 +62,7 @@ LogicalResult PlacementNetwork::placeInputs(graph::FuncOp microbatch) {
     }
     if (failed(splitSequence(microbatch, argument, placement)))
       return failure();
-    list.push_back(places[argument] = {-1, {placement}});
+    list.push_back(placementNodes[argument] = {-1, {placement}});
   }
   return success();
 }
@@ -73,9 +73,9 @@ LogicalResult PlacementNetwork::enter(graph::FuncOp func, int64_t numCarried) {
   for (Operation &op : func.getBody().front().without_terminator()) {
     if (auto get = dyn_cast<graph::GetOp>(op);
         get && module.lookupSymbol<graph::ParameterOp>(get.getSymbol())) {
-      if (failed(placeClass(*weights.of(get.getSymbol()))))
+      if (failed(addClassNode(*weights.of(get.getSymbol()))))
         return failure();
-      places[get.getResult()] = placeOfWeight(get.getResult());
+      placementNodes[get.getResult()] = nodeOfWeight(get.getResult());
     } else if (auto call = dyn_cast<graph::BlockCallOpInterface>(op)) {
       if (failed(addCall(call, uses)))
         return failure();
@@ -85,17 +85,18 @@ LogicalResult PlacementNetwork::enter(graph::FuncOp func, int64_t numCarried) {
         return failure();
     } else {
       for (Value result : op.getResults()) // scalars of the run, state of the step
-        places[result] = {-1, {replicated(mesh)}};
+        placementNodes[result] = {-1, {replicated(mesh)}};
     }
   }
-  if (failed(opChoices.checkAllTold(func)))
+  if (failed(opChoices.checkAllPlanned(func)))
     return failure();
   if (func.getSymName() == graph::kMicrobatchFunction)
     leaveStep(func);
   else
     leaveBlock(func, numCarried, uses);
   for (const auto &[value, needs] : uses)
-    network.connect(graph::tensorOf(value.getType()), places.lookup(value), needs, mayMove(value));
+    network.connect(graph::tensorOf(value.getType()), placementNodes.lookup(value), needs,
+                    mayMove(value));
   return success();
 }
 
@@ -106,14 +107,14 @@ LogicalResult PlacementNetwork::addCall(graph::BlockCallOpInterface call, Uses &
     placeArguments(call, callee);
     if (failed(enter(callee, call.getNumCarried())))
       return failure();
-    for (auto [argument, place] : llvm::zip(callee.getArguments(), arguments[callee]))
-      place = places.lookup(argument); // the placement of a sum is only known now
+    for (auto [argument, placementNode] : llvm::zip(callee.getArguments(), arguments[callee]))
+      placementNode = placementNodes.lookup(argument); // the placement of a sum is only known now
   }
-  for (auto [operand, place] : llvm::zip(call->getOperands(), arguments[callee]))
+  for (auto [operand, placementNode] : llvm::zip(call->getOperands(), arguments[callee]))
     if (!weights.of(operand))
-      use(uses, operand, place);
+      use(uses, operand, placementNode);
   for (auto [index, result] : llvm::enumerate(call->getResults())) {
-    places[result] = results[callee][index];
+    placementNodes[result] = results[callee][index];
     if (callee.getResultAttr(index, graph::kSavedAttr))
       saved.insert(result);
   }
@@ -142,18 +143,18 @@ bool PlacementNetwork::isSum(BlockArgument argument, graph::FuncOp callee) const
 }
 
 void PlacementNetwork::placeArguments(graph::BlockCallOpInterface call, graph::FuncOp callee) {
-  std::vector<Place> list;
+  std::vector<PlacementNode> list;
   for (auto [argument, operand] : llvm::zip(callee.getArguments(), call->getOperands())) {
-    Place place{-1, {boundaryOf(argument)}};
+    PlacementNode placementNode{-1, {boundaryOf(argument)}};
     if (weights.of(argument)) {
-      place = placeOfWeight(argument);
+      placementNode = nodeOfWeight(argument);
     } else if (saved.contains(operand)) {
       saved.insert(argument);
-      place = places.lookup(operand);
+      placementNode = placementNodes.lookup(operand);
     }
     if (static_cast<int64_t>(list.size()) < call.getNumCarried() && isSum(argument, callee))
       sums.insert(argument);
-    list.push_back(places[argument] = place);
+    list.push_back(placementNodes[argument] = placementNode);
   }
   arguments[callee] = std::move(list);
 }
@@ -162,14 +163,15 @@ void PlacementNetwork::placeArguments(graph::BlockCallOpInterface call, graph::F
 void PlacementNetwork::placeSum(Operation *op) {
   for (Value operand : op->getOperands())
     if (sums.contains(operand))
-      places[operand] = Place(places.lookup(otherTerm(cast<graph::RuleOpInterface>(op), operand)));
+      placementNodes[operand] = PlacementNode(
+          placementNodes.lookup(otherTerm(cast<graph::RuleOpInterface>(op), operand)));
 }
 
 void PlacementNetwork::leaveBlock(graph::FuncOp func, int64_t numCarried, Uses &uses) {
-  std::vector<Place> list;
+  std::vector<PlacementNode> list;
   for (auto [index, value] :
        llvm::enumerate(func.getBody().front().getTerminator()->getOperands())) {
-    Place source = places.lookup(value);
+    PlacementNode source = placementNodes.lookup(value);
     bool isSaved = static_cast<bool>(func.getResultAttr(index, graph::kSavedAttr));
     if (isSaved) {
       for (auto [choice, placement] : llvm::enumerate(source.placements)) {
@@ -180,7 +182,7 @@ void PlacementNetwork::leaveBlock(graph::FuncOp func, int64_t numCarried, Uses &
       }
       use(uses, value, source);
     } else if (static_cast<int64_t>(index) < numCarried) {
-      source = places.lookup(func.getArgument(index));
+      source = placementNodes.lookup(func.getArgument(index));
       use(uses, value, source);
     } else if (isActivation(value)) {
       source = {-1, {boundaryOf(value)}};
@@ -192,16 +194,16 @@ void PlacementNetwork::leaveBlock(graph::FuncOp func, int64_t numCarried, Uses &
 }
 
 void PlacementNetwork::leaveStep(graph::FuncOp microbatch) {
-  std::vector<Place> list;
+  std::vector<PlacementNode> list;
   for (auto [index, value] :
        llvm::enumerate(microbatch.getBody().front().getTerminator()->getOperands())) {
     auto symbol = microbatch.getResultAttrOfType<FlatSymbolRefAttr>(index, graph::kGradientOfAttr);
     std::optional<unsigned> parameter =
         symbol ? weights.of(symbol.getValue()) : std::optional<unsigned>();
-    if (parameter && succeeded(placeClass(*parameter)))
-      network.connectGradient(graph::tensorOf(value.getType()), places.lookup(value),
-                              classPlaces[*parameter], mayMove(value));
-    list.push_back(places.lookup(value));
+    if (parameter && succeeded(addClassNode(*parameter)))
+      network.connectGradient(graph::tensorOf(value.getType()), placementNodes.lookup(value),
+                              classNodes[*parameter], mayMove(value));
+    list.push_back(placementNodes.lookup(value));
   }
   results[microbatch] = std::move(list);
 }
@@ -257,42 +259,45 @@ Placement PlacementNetwork::boundaryOf(Value value) const {
   return placement;
 }
 
-FailureOr<Place> PlacementNetwork::placeClass(unsigned weightClass) {
-  auto [it, isNew] = classPlaces.try_emplace(weightClass);
+FailureOr<PlacementNode> PlacementNetwork::addClassNode(unsigned weightClass) {
+  auto [it, isNew] = classNodes.try_emplace(weightClass);
   if (!isNew)
     return it->second;
   FailureOr<std::vector<Placement>> placements = parameterChoices.of(weightClass);
   if (failed(placements))
     return failure();
-  Place place{network.addNode(placements->size()), std::move(*placements)};
-  std::vector<bool> allowed = parameterChoices.allowed(weightClass, place.placements);
+  PlacementNode placementNode{network.addNode(placements->size()), std::move(*placements)};
+  std::vector<bool> allowed = parameterChoices.allowed(weightClass, placementNode.placements);
   RankedTensorType type = weights[weightClass].type;
   bool isFrozen = llvm::all_of(weights[weightClass].parameters,
                                [](graph::ParameterOp parameter) { return parameter.getFrozen(); });
-  for (auto [value, placement] : llvm::enumerate(place.placements)) {
+  for (auto [value, placement] : llvm::enumerate(placementNode.placements)) {
     if (!allowed[value])
-      network.addCost(place.node, value, std::numeric_limits<double>::infinity());
+      network.addCost(placementNode.node, value, std::numeric_limits<double>::infinity());
     if (costs && isFrozen)
-      network.addCost(
-          {place.node, value, /*keptBytes=*/0, costs->frozenBytes(type, placement), /*seconds=*/0});
+      network.addCost({placementNode.node, value, /*keptBytes=*/0,
+                       costs->frozenBytes(type, placement), /*seconds=*/0});
     else if (costs)
-      network.addCost({place.node, value, /*keptBytes=*/0, costs->parameterBytes(type, placement),
+      network.addCost({placementNode.node, value, /*keptBytes=*/0,
+                       costs->parameterBytes(type, placement),
                        costs->updateSeconds(type, placement) / microBatches});
   }
-  return it->second = place;
+  return it->second = placementNode;
 }
 
-Place PlacementNetwork::placeOfWeight(Value value) { return classPlaces.at(*weights.of(value)); }
+PlacementNode PlacementNetwork::nodeOfWeight(Value value) {
+  return classNodes.at(*weights.of(value));
+}
 
 LogicalResult PlacementNetwork::addOp(Operation *op, graph::RuleOpInterface interface, Uses &uses) {
   graph::OpRule rule = interface.getRule();
   FailureOr<std::vector<OpSplit>> found = opChoices.of(op, rule, [&](Value operand, unsigned axis) {
-    return places.find(operand)->second.placements.front()[axis];
+    return placementNodes.find(operand)->second.placements.front()[axis];
   });
   if (failed(found))
     return failure();
   std::vector<OpSplit> splits = std::move(*found);
-  if (opChoices.isTold()) // splits of a plan are checked before use
+  if (opChoices.isPlanned()) // splits of a plan are checked before use
     for (const OpSplit &split : splits) {
       setSplit(op, split);
       if (failed(readSplit(op, rule, mesh)))
@@ -303,13 +308,13 @@ LogicalResult PlacementNetwork::addOp(Operation *op, graph::RuleOpInterface inte
     if (costs)
       network.addCost(node, value, secondsOfOp(op, rule, split, mesh, *costs));
   for (auto [index, result] : llvm::enumerate(op->getResults())) {
-    Place place{node, {}};
+    PlacementNode placementNode{node, {}};
     for (const OpSplit &split : splits)
-      place.placements.push_back(resultOf(op, rule, index, split, mesh));
-    places[result] = std::move(place);
+      placementNode.placements.push_back(resultOf(op, rule, index, split, mesh));
+    placementNodes[result] = std::move(placementNode);
   }
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
-    Place need{node, {}};
+    PlacementNode need{node, {}};
     for (const OpSplit &split : splits)
       need.placements.push_back(operandOf(op, rule, index, split, mesh));
     use(uses, operand, std::move(need));
@@ -322,13 +327,13 @@ PlacedStep PlacementNetwork::decode(ArrayRef<int32_t> choice) const {
   PlacedStep step;
   for (const auto &[op, entry] : ops)
     step.ops[op] = entry.second[static_cast<size_t>(choice[static_cast<size_t>(entry.first)])];
-  for (const auto &[index, place] : classPlaces)
+  for (const auto &[index, placementNode] : classNodes)
     for (graph::ParameterOp parameter : weights[index].parameters)
-      step.parameters[parameter.getSymName().str()] = chosen(place, choice);
+      step.parameters[parameter.getSymName().str()] = chosen(placementNode, choice);
   auto choose = [&](const auto &from, auto &to) {
     for (const auto &[func, list] : from)
-      for (const Place &place : list)
-        to[func].push_back(chosen(place, choice));
+      for (const PlacementNode &placementNode : list)
+        to[func].push_back(chosen(placementNode, choice));
   };
   choose(arguments, step.arguments);
   choose(results, step.results);

@@ -4,7 +4,7 @@
 
 #include "compiler/search/placement/OpChoices.h"
 #include "compiler/search/placement/ParameterChoices.h"
-#include "compiler/search/placement/PlaceGraph.h"
+#include "compiler/search/placement/PlacementGraph.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -20,7 +20,7 @@ struct PlacedStep {
 // Nodes are ops, whose values are the ways of splitting them (OpChoices), and parameters, whose
 // values are the dims to split them along (ParameterChoices). Costs of a node: seconds of the
 // kernel, prices of saved activations and of stored parameters. Costs between two: seconds of the
-// collectives that move the tensor (PlaceGraph).
+// collectives that move the tensor (PlacementGraph).
 //
 // Functions are entered once, where they are called first. Across calls
 // - parameters that are passed to one argument are one node (WeightClasses);
@@ -45,7 +45,7 @@ public:
   PlacedStep decode(llvm::ArrayRef<int32_t> choice) const;
 
 private:
-  using Uses = llvm::MapVector<mlir::Value, llvm::SmallVector<Place, 4>>;
+  using Uses = llvm::MapVector<mlir::Value, llvm::SmallVector<PlacementNode, 4>>;
 
   mlir::LogicalResult enter(graph::FuncOp func, int64_t numCarried = 0);
   mlir::LogicalResult placeInputs(graph::FuncOp microbatch);
@@ -63,24 +63,28 @@ private:
   mlir::LogicalResult splitSequence(graph::FuncOp microbatch, mlir::BlockArgument argument,
                                     Placement &placement) const;
   Placement boundaryOf(mlir::Value value) const;
-  llvm::FailureOr<Place> placeClass(unsigned weightClass);
-  Place placeOfWeight(mlir::Value value);
+  llvm::FailureOr<PlacementNode> addClassNode(unsigned weightClass);
+  PlacementNode nodeOfWeight(mlir::Value value);
   auto mayMove(mlir::Value value) const {
     return [this, value](const Placement &from, const Placement &to) {
       return textbook.mayMove(value, from, to);
     };
   }
-  void use(Uses &uses, mlir::Value value, Place need) { uses[value].push_back(std::move(need)); }
-  const Placement &chosen(const Place &place, llvm::ArrayRef<int32_t> choice) const {
-    return place
-        .placements[place.node < 0 ? 0
-                                   : static_cast<size_t>(choice[static_cast<size_t>(place.node)])];
+  void use(Uses &uses, mlir::Value value, PlacementNode need) {
+    uses[value].push_back(std::move(need));
+  }
+  const Placement &chosen(const PlacementNode &placementNode,
+                          llvm::ArrayRef<int32_t> choice) const {
+    return placementNode
+        .placements[placementNode.node < 0
+                        ? 0
+                        : static_cast<size_t>(choice[static_cast<size_t>(placementNode.node)])];
   }
 
   mlir::ModuleOp module;
   const Mesh &mesh;
   bool sequenceParallel;
-  const OpSplits *told;
+  const OpSplits *planned;
   const PlacementCosts *costs;
   double microBatches;
   llvm::SmallVector<unsigned, 2> dataAxes, contextAxes;
@@ -92,13 +96,14 @@ private:
   OpChoices opChoices;
   ParameterChoices parameterChoices;
 
-  PlaceGraph network;
-  llvm::DenseMap<mlir::Value, Place> places;
-  std::map<unsigned, Place> classPlaces;
+  PlacementGraph network;
+  llvm::DenseMap<mlir::Value, PlacementNode> placementNodes;
+  std::map<unsigned, PlacementNode> classNodes;
   llvm::DenseSet<mlir::Value> saved;
   llvm::DenseSet<mlir::Value> sums; // arguments of blocks that each execution of a repeat adds to
   llvm::MapVector<mlir::Operation *, std::pair<int, std::vector<OpSplit>>> ops;
-  llvm::MapVector<mlir::Operation *, std::vector<Place>> arguments, results; // key: function
+  llvm::MapVector<mlir::Operation *, std::vector<PlacementNode>> arguments,
+      results; // key: function
 };
 
 } // namespace dtc

@@ -29,7 +29,7 @@ struct PlacementProblem {
   // Whole experts, each of which takes tokens of all ranks: tensor parallelism splits what is made
   // for experts along tokens, and no weight of theirs.
   bool foldsExperts = false;
-  const OpSplits *told = nullptr;        // choices on the axes of tensor parallelism
+  const OpSplits *planned = nullptr;     // choices on the axes of tensor parallelism
   const PlacementCosts *costs = nullptr; // null: for telling alone, costs are 0
   PlacementPrices prices = {};
 

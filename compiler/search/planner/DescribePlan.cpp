@@ -40,8 +40,8 @@ void setRecomputedLayers(PlanStage &stage, const StageEstimate &estimate, const 
       order.push_back({layer - first, order.size()});
   llvm::sort(order);
   stage.recompute.resize(all.size());
-  for (auto [each, place] : llvm::zip(all, order))
-    stage.recompute[place.second] = std::move(each);
+  for (auto [each, position] : llvm::zip(all, order))
+    stage.recompute[position.second] = std::move(each);
 }
 
 PlanStage stageOf(const StageEstimate &estimate, const Decisions &d) {

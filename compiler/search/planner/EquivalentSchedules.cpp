@@ -11,18 +11,18 @@ namespace dtc {
 namespace {
 
 // The kinds whose bounds follow from others.
-constexpr ScheduleKind kTold[] = {ScheduleKind::ZeroBubble2P, ScheduleKind::VHalf,
-                                  ScheduleKind::VMin};
+constexpr ScheduleKind kNamed[] = {ScheduleKind::ZeroBubble2P, ScheduleKind::VHalf,
+                                   ScheduleKind::VMin};
 
 llvm::ArrayRef<ScheduleKind> boundedBy(ScheduleKind kind) {
-  llvm::ArrayRef<ScheduleKind> told(kTold);
+  llvm::ArrayRef<ScheduleKind> named(kNamed);
   switch (kind) {
   case ScheduleKind::ZeroBubbleH1:
-    return told.take_front(1);
+    return named.take_front(1);
   case ScheduleKind::ZeroBubbleV:
-    return told.drop_front(1);
+    return named.drop_front(1);
   case ScheduleKind::VHalf:
-    return told.take_back(1);
+    return named.take_back(1);
   default:
     return {};
   }
@@ -69,7 +69,7 @@ double leastOfSlowest(const Decisions &d, const StepEstimate &step) {
 } // namespace
 
 size_t EquivalentSchedules::indexOf(ScheduleKind kind, const Decisions &d) {
-  auto index = static_cast<size_t>(llvm::find(kTold, kind) - std::begin(kTold));
+  auto index = static_cast<size_t>(llvm::find(kNamed, kind) - std::begin(kNamed));
   index = index * 4 + static_cast<size_t>(d.zero);
   index = index * kNumRecomputes + static_cast<size_t>(d.recompute);
   index = index * kNumRecomputes + static_cast<size_t>(d.recomputeMost);
@@ -108,7 +108,7 @@ void EquivalentSchedules::noteBound(const Decisions &decisions, double seconds) 
 }
 
 double EquivalentSchedules::leastOf(const Decisions &decisions) const {
-  if (decisions.dividesVocabulary() || !llvm::is_contained(kTold, decisions.schedule))
+  if (decisions.dividesVocabulary() || !llvm::is_contained(kNamed, decisions.schedule))
     return 0;
   return least[indexOf(decisions.schedule, decisions)];
 }

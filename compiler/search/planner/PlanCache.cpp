@@ -93,24 +93,24 @@ std::optional<PlanResult> PlanCache::find(const std::string &key) const {
       !json.contains("key") || json["key"] != key || !json.contains("plan") ||
       !json.contains("others") || !json["others"].is_array())
     return std::nullopt;
-  PlanResult outcome;
+  PlanResult planResult;
   std::optional<Plan> best = planOf(json["plan"], file);
   if (!best)
     return std::nullopt;
-  outcome.best = std::move(*best);
+  planResult.best = std::move(*best);
   for (const Json &other : json["others"]) {
     std::optional<Plan> plan = planOf(other, file);
     if (!plan)
       return std::nullopt;
-    outcome.others.push_back(std::move(*plan));
+    planResult.others.push_back(std::move(*plan));
   }
-  return outcome;
+  return planResult;
 }
 
-Status PlanCache::store(const std::string &key, const PlanResult &outcome) const {
-  Json json{{"schema", kSchema}, {"key", key}, {"plan", Json::parse(planToJson(outcome.best))}};
+Status PlanCache::store(const std::string &key, const PlanResult &planResult) const {
+  Json json{{"schema", kSchema}, {"key", key}, {"plan", Json::parse(planToJson(planResult.best))}};
   json["others"] = Json::array();
-  for (const Plan &plan : outcome.others) {
+  for (const Plan &plan : planResult.others) {
     if (json["others"].size() == kMostOthers)
       break;
     json["others"].push_back(Json::parse(planToJson(plan)));
@@ -125,12 +125,12 @@ Result<PlanResult> planModel(const PlanRequest &request, const PlanCache &cache,
   wasFound = known.has_value();
   if (known)
     return std::move(*known);
-  Result<PlanResult> outcome = planModel(request, leastMemory);
+  Result<PlanResult> planResult = planModel(request, leastMemory);
   // A plan whose search the clock ended is not stored, as another run may find a better one.
-  if (outcome && outcome->best.search.end != SearchEnd::Seconds)
-    if (Status stored = cache.store(key, *outcome); !stored)
+  if (planResult && planResult->best.search.end != SearchEnd::Seconds)
+    if (Status stored = cache.store(key, *planResult); !stored)
       return stored.error();
-  return outcome;
+  return planResult;
 }
 
 } // namespace dtc

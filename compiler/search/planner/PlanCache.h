@@ -20,7 +20,7 @@ public:
   // Returns the entry, or nullopt if it does not exist or is damaged.
   std::optional<PlanResult> find(const std::string &key) const;
   // Writes the best plan and the first few others. Errors: a file that can't be written.
-  Status store(const std::string &key, const PlanResult &outcome) const;
+  Status store(const std::string &key, const PlanResult &planResult) const;
 
 private:
   std::string fileOf(const std::string &key) const;

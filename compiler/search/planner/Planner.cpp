@@ -161,42 +161,42 @@ public:
         *leastMemory = describe(*found.leastMemory);
       return nothingFits(*found.leastMemory, limitText());
     }
-    PlanResult outcome;
+    PlanResult planResult;
     for (const Candidate &candidate : found.ranked)
-      outcome.others.push_back(describeWithoutRanks(candidate));
+      planResult.others.push_back(describeWithoutRanks(candidate));
     for (size_t index = 0; index < std::min(kMostShown, found.ranked.size()); ++index)
-      setTransfers(outcome.others[index], found.ranked[index]);
+      setTransfers(planResult.others[index], found.ranked[index]);
     Lowered lowered;
-    size_t fastest = choose(outcome.others, found, lowered);
-    if (fastest == outcome.others.size()) // the error says why none could be lowered
+    size_t fastest = choose(planResult.others, found, lowered);
+    if (fastest == planResult.others.size()) // the error says why none could be lowered
       return capture.errorOr(noneHolds(lowered, *found.leastMemory));
-    size_t chosen = simplest(outcome.others, found, fastest, lowered);
+    size_t chosen = simplest(planResult.others, found, fastest, lowered);
     if (chosen < fastest) // the search for the fastest had not reached it
       fastest = chosen;
     if (chosen >= kMostShown)
-      setTransfers(outcome.others[chosen], found.ranked[chosen]);
+      setTransfers(planResult.others[chosen], found.ranked[chosen]);
     for (size_t index = 0; index < found.ranked.size(); ++index)
       if (index < kMostWithRanks || index == chosen)
-        setRanks(outcome.others[index], found.ranked[index], request.topology);
-    outcome.best = outcome.others[chosen];
-    setFastest(outcome.best, outcome.others[fastest], found.ranked[fastest]);
+        setRanks(planResult.others[index], found.ranked[index], request.topology);
+    planResult.best = planResult.others[chosen];
+    setFastest(planResult.best, planResult.others[fastest], found.ranked[fastest]);
     std::vector<Plan> others;
-    for (Plan &other : outcome.others)
-      if (&other != &outcome.others[chosen] && !lowered.notExecutable.contains(&other))
+    for (Plan &other : planResult.others)
+      if (&other != &planResult.others[chosen] && !lowered.notExecutable.contains(&other))
         others.push_back(std::move(other));
-    outcome.others = std::move(others);
-    PlanSearch &search = outcome.best.search;
+    planResult.others = std::move(others);
+    PlanSearch &search = planResult.best.search;
     search.candidates = found.costed;
     search.end = found.end;
     search.mostSeconds = request.searchSeconds;
-    double step = outcome.best.predicted.stepSeconds;
+    double step = planResult.best.predicted.stepSeconds;
     double relaxed = relaxedSeconds(); // holds for every plan, also for the remaining ones
     searched.bound = std::max(found.lowerBound, relaxed);
     boundSearch(search, step, searched.bound);
     bound(search, step, relaxed);
     search.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    return outcome;
+    return planResult;
   }
 
   // Returns the results of run(), also if it failed.
@@ -617,13 +617,13 @@ static Result<PlanResult> planOnFewerNodes(const PlanRequest &request, const Pin
       continue;
     part.topology = std::move(*fewer);
     PlanSearcher searcher(part, pins, software, cells, fasterThan);
-    Result<PlanResult> outcome = searcher.run(nullptr);
+    Result<PlanResult> planResult = searcher.run(nullptr);
     const Searched &ofPart = searcher.whatIsKnown();
     known = {std::min(known.bound, ofPart.bound), known.candidates + ofPart.candidates,
              std::max(known.end, ofPart.end)};
-    if (!outcome || expectedOf(outcome->best) >= fasterThan)
+    if (!planResult || expectedOf(planResult->best) >= fasterThan)
       continue;
-    best = std::move(outcome);
+    best = std::move(planResult);
     Plan &plan = best->best;
     plan.idleNodes = all.nodes - nodes;
     plan.allNodesSeconds = stepOnAll;
@@ -663,15 +663,15 @@ Result<PlanResult> planModel(const PlanRequest &request, std::optional<Plan> *le
   FoldedModel folded = foldFor(request.model, request.precision);
   CellStore cells(folded, patternOf(*software), software->runsPrograms);
   PlanSearcher searcher(request, *pins, *software, cells);
-  Result<PlanResult> outcome = searcher.run(leastMemory);
-  outcome = planOnFewerNodes(request, *pins, *software, cells, std::move(outcome),
-                             searcher.whatIsKnown());
-  if (!outcome)
-    return outcome;
-  outcome->best.search.implied = impliedBy(*pins, *software);
-  outcome->best.search.seconds =
+  Result<PlanResult> planResult = searcher.run(leastMemory);
+  planResult = planOnFewerNodes(request, *pins, *software, cells, std::move(planResult),
+                                searcher.whatIsKnown());
+  if (!planResult)
+    return planResult;
+  planResult->best.search.implied = impliedBy(*pins, *software);
+  planResult->best.search.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return outcome;
+  return planResult;
 }
 
 } // namespace dtc

@@ -48,7 +48,7 @@ public:
   // found.
   bool expectEnd();
 
-  // Records a mistake at the present place. Returns false.
+  // Records a mistake at the present location. Returns false.
   bool fail(const std::string &message, const std::string &note = "");
 
 private:

@@ -25,7 +25,7 @@ template <typename... Args> std::string formatted(const char *format, Args... ar
 
 // Above this gap a relaxation says little of a plan: it leaves out collectives, bubbles and
 // launches.
-constexpr double kTellingGap = 0.25;
+constexpr double kNotableGap = 0.25;
 
 constexpr TimePart kTimeParts[] = {
     {"compute", "compute_s", &PlanTimes::compute},
@@ -180,7 +180,7 @@ std::string relaxationText(const PlanSearch &search) {
   std::string text = "no plan at all, whatever its cut, recomputation, placements and order, is "
                      "faster than " +
                      seconds(search.lowerBoundSeconds);
-  if (search.optimalityGap <= kTellingGap)
+  if (search.optimalityGap <= kNotableGap)
     return text + ", gap " + percent(search.optimalityGap, 1);
   return text + "; it counts work alone, and is too far off to judge this plan by";
 }

@@ -176,9 +176,9 @@ void printStages(llvm::raw_ostream &out, const Plan &plan) {
   out << "\n";
 }
 
-void printOthers(llvm::raw_ostream &out, const PlanResult &outcome) {
-  const Plan &best = outcome.best;
-  std::vector<const Plan *> runners = runnersUp(outcome, kMostRunners);
+void printOthers(llvm::raw_ostream &out, const PlanResult &planResult) {
+  const Plan &best = planResult.best;
+  std::vector<const Plan *> runners = runnersUp(planResult, kMostRunners);
   out << "  runners-up of " << best.search.candidates << " candidates\n";
   Table table({"plan", "step", "slower by", "memory", "loses on"});
   auto row = [&](const Plan &plan, const std::string &name, const std::string &why) {
@@ -196,7 +196,7 @@ void printOthers(llvm::raw_ostream &out, const PlanResult &outcome) {
     out << "    plans within " << percent(noise, 1)
         << " of each other can't be told apart by this model\n";
   out << "\n";
-  std::vector<const Plan *> leaner = plansWithLessMemory(outcome, kMostSlower, kMostLeaner);
+  std::vector<const Plan *> leaner = plansWithLessMemory(planResult, kMostSlower, kMostLeaner);
   if (leaner.empty())
     return;
   out << "  with less memory\n";
@@ -284,8 +284,8 @@ std::string bindingOf(const Plan &plan, int64_t limit) {
 
 } // namespace
 
-std::string planToText(const PlanResult &outcome, const Topology &topology) {
-  const Plan &plan = outcome.best;
+std::string planToText(const PlanResult &planResult, const Topology &topology) {
+  const Plan &plan = planResult.best;
   int64_t limit = memoryLimitOf(plan, topology);
   std::string text;
   llvm::raw_string_ostream out(text);
@@ -293,7 +293,7 @@ std::string planToText(const PlanResult &outcome, const Topology &topology) {
   printTime(out, plan);
   printMemory(out, plan, limit);
   printStages(out, plan);
-  printOthers(out, outcome);
+  printOthers(out, planResult);
   printRecipes(out, plan);
   printPins(out, plan);
   out << "  binding           " << bindingOf(plan, usableOf(plan, limit)) << "\n";

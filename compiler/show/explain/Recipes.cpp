@@ -94,11 +94,11 @@ public:
     PlanRequest pinned = request;
     pinned.fixed = std::move(*pins);
     std::optional<Plan> least;
-    Result<PlanResult> outcome = planModel(pinned, &least);
-    if (!outcome && !least)
+    Result<PlanResult> planResult = planModel(pinned, &least);
+    if (!planResult && !least)
       return std::nullopt;
-    Plan made = outcome ? std::move(outcome->best) : std::move(*least);
-    made.predicted.fits &= outcome.ok();
+    Plan made = planResult ? std::move(planResult->best) : std::move(*least);
+    made.predicted.fits &= planResult.ok();
     // A request that names no software gets only plans that 'dtc compile' takes.
     if (request.prefersExecutable && isExecutable(plan.decisions) && !isExecutable(made.decisions))
       return std::nullopt;

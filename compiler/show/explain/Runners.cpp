@@ -142,9 +142,9 @@ bool differInOrderOnly(const Plan &a, const Plan &b) {
 
 } // namespace
 
-std::vector<const Plan *> runnersUp(const PlanResult &outcome, size_t most) {
-  std::vector<const Plan *> shown{&outcome.best};
-  for (const Plan &other : outcome.others) {
+std::vector<const Plan *> runnersUp(const PlanResult &planResult, size_t most) {
+  std::vector<const Plan *> shown{&planResult.best};
+  for (const Plan &other : planResult.others) {
     if (shown.size() > most)
       break;
     if (llvm::none_of(shown, [&](const Plan *plan) {
@@ -156,18 +156,18 @@ std::vector<const Plan *> runnersUp(const PlanResult &outcome, size_t most) {
   return shown;
 }
 
-std::vector<const Plan *> plansWithLessMemory(const PlanResult &outcome, double slower,
+std::vector<const Plan *> plansWithLessMemory(const PlanResult &planResult, double slower,
                                               size_t most) {
   std::vector<const Plan *> leaner;
-  double limit = (1 + slower) * outcome.best.predicted.stepSeconds;
-  int64_t least = outcome.best.predicted.peakMemoryBytes;
+  double limit = (1 + slower) * planResult.best.predicted.stepSeconds;
+  int64_t least = planResult.best.predicted.peakMemoryBytes;
   double saving = std::max(1.0, kLeastSaving * static_cast<double>(least));
-  for (const Plan &other : outcome.others) {
+  for (const Plan &other : planResult.others) {
     if (other.predicted.stepSeconds > limit || leaner.size() == most)
       break;
     bool isLess =
         static_cast<double>(other.predicted.peakMemoryBytes) <= static_cast<double>(least) - saving;
-    if (!isLess || saySame(outcome.best, other) ||
+    if (!isLess || saySame(planResult.best, other) ||
         llvm::any_of(leaner, [&](const Plan *plan) { return saySame(*plan, other); }))
       continue;
     least = other.predicted.peakMemoryBytes;
@@ -182,14 +182,14 @@ std::vector<std::string> labelsOf(const Plan &plan, llvm::ArrayRef<const Plan *>
     labels.push_back(settingsThatDiffer(plan, *other));
   const std::vector<std::string> settings = labels;
   for (auto [index, label] : llvm::enumerate(labels)) {
-    std::vector<const Plan *> alike; // in settings
+    std::vector<const Plan *> similar; // in settings
     if (label.empty())
-      alike.push_back(&plan);
+      similar.push_back(&plan);
     for (auto [at, text] : llvm::enumerate(settings))
       if (at != index && text == settings[index])
-        alike.push_back(others[at]);
-    if (!alike.empty())
-      add(label, detailsBeside(*others[index], alike));
+        similar.push_back(others[at]);
+    if (!similar.empty())
+      add(label, detailsBeside(*others[index], similar));
   }
   return labels;
 }

@@ -8,12 +8,12 @@ namespace dtc {
 // The fastest others, at most `most`. What differs from one before it in nothing but the order of
 // axes, and by less than a thousandth of the step, is left out, and what is the same in all that a
 // plan says.
-std::vector<const Plan *> runnersUp(const PlanResult &outcome, size_t most);
+std::vector<const Plan *> runnersUp(const PlanResult &planResult, size_t most);
 
 // Others that need less memory than the plan and than all that are faster, by 1 % of the plan's at
 // least, within `slower` of its step (0.25: a quarter), the fastest first. Example: what the time
 // of a step is for each GiB saved.
-std::vector<const Plan *> plansWithLessMemory(const PlanResult &outcome, double slower,
+std::vector<const Plan *> plansWithLessMemory(const PlanResult &planResult, double slower,
                                               size_t most);
 
 // Returns labels that distinguish each of `others` from `plan` and from each other: the settings

@@ -67,10 +67,10 @@ private:
   void dropPins() {
     std::optional<std::pair<Plan, std::string>> best;
     auto tryWithout = [&](const PlanRequest &freed, const std::string &what) {
-      Result<PlanResult> outcome = planModel(freed);
-      if (outcome &&
-          (!best || outcome->best.predicted.stepSeconds < best->first.predicted.stepSeconds))
-        best = {outcome->best, what};
+      Result<PlanResult> planResult = planModel(freed);
+      if (planResult &&
+          (!best || planResult->best.predicted.stepSeconds < best->first.predicted.stepSeconds))
+        best = {planResult->best, what};
     };
     for (const auto &[key, value] : request.fixed)
       tryWithout(without(request, key), "without --fix " + key + "=" + value);
@@ -88,8 +88,8 @@ private:
       return;
     PlanRequest halved = request;
     halved.precision = Precision::BF16;
-    if (Result<PlanResult> outcome = planModel(halved))
-      found.push_back("--precision " + nameOf(halved.precision).str() + fits(outcome->best));
+    if (Result<PlanResult> planResult = planModel(halved))
+      found.push_back("--precision " + nameOf(halved.precision).str() + fits(planResult->best));
   }
 
   // Suggests a smaller micro-batch, unless the mesh allows none or all micro-batches are kept at
@@ -102,9 +102,9 @@ private:
       PlanRequest smaller = request;
       smaller.globalBatch = request.globalBatch / factor;
       smaller.fixed.erase("micro_batch");
-      if (Result<PlanResult> outcome = planModel(smaller)) {
+      if (Result<PlanResult> planResult = planModel(smaller)) {
         found.push_back("--global-batch " + std::to_string(smaller.globalBatch) +
-                        fits(outcome->best));
+                        fits(planResult->best));
         return;
       }
     }
@@ -128,8 +128,8 @@ private:
         continue;
       // Pins of the mesh hold for the devices that there were: the replicas grow.
       freed.fixed.erase("dp");
-      if (Result<PlanResult> outcome = planModel(freed)) {
-        found.push_back(larger->flag + fits(outcome->best));
+      if (Result<PlanResult> planResult = planModel(freed)) {
+        found.push_back(larger->flag + fits(planResult->best));
         return;
       }
     }
@@ -158,14 +158,14 @@ std::vector<PinCost> pinCosts(const PlanRequest &request, const Plan &plan) {
       freed.fixed.erase("cp_inner");
     freed.searchWork = kWorkOfPins / static_cast<int64_t>(request.fixed.size());
     freed.explainsMemory = false;
-    Result<PlanResult> outcome = planModel(freed);
+    Result<PlanResult> planResult = planModel(freed);
     // The plan itself is among those that are left; a search that a limit ended may not have come
     // to it.
     double step = plan.predicted.stepSeconds;
     PinCost cost{key, value, step, false};
-    if (outcome) {
-      cost.stepWithoutSeconds = std::min(step, outcome->best.predicted.stepSeconds);
-      cost.exhaustive = outcome->best.search.exhaustive();
+    if (planResult) {
+      cost.stepWithoutSeconds = std::min(step, planResult->best.predicted.stepSeconds);
+      cost.exhaustive = planResult->best.search.exhaustive();
     }
     costs.push_back(cost);
   }
@@ -180,7 +180,7 @@ UserError withRelaxations(const PlanRequest &request, const UserError &failed,
   std::string note = "the cheapest way out is " + found.front();
   for (size_t index = 1; index < found.size(); ++index)
     note += "; or " + found[index];
-  return UserError(failed.message, note, failed.place);
+  return UserError(failed.message, note, failed.location);
 }
 
 } // namespace dtc

@@ -158,9 +158,9 @@ void setOrder(const PlanView &view, const Capabilities &launcher, MegatronSettin
   // Megatron-FSDP has the first order alone.
   // And the other one wants as many copies of experts as of everything else (parallel_state.py).
   const Decisions &d = view.d;
-  bool areAlike = !view.hasExperts || d.ranksOfExperts() / d.ep == d.dp;
-  out.pipelineBeforeData =
-      !view.liesAs(kMegatronOrder) && view.liesAs(kPipelineBeforeData) && d.zero < 2 && areAlike;
+  bool haveEqualRanks = !view.hasExperts || d.ranksOfExperts() / d.ep == d.dp;
+  out.pipelineBeforeData = !view.liesAs(kMegatronOrder) && view.liesAs(kPipelineBeforeData) &&
+                           d.zero < 2 && haveEqualRanks;
   noteRanks(view, launcher.name, out.pipelineBeforeData ? kPipelineBeforeData : kMegatronOrder,
             out.notes);
 }

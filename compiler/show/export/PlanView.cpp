@@ -188,11 +188,11 @@ void noteRanks(const PlanView &view, llvm::StringRef name, const AxisOrder &orde
   }
   if (view.hasRanksOfOrder())
     return;
-  std::string places;
+  std::string ranges;
   for (auto [index, stage] : llvm::enumerate(view.plan.stages))
-    places += (index == 0 ? "" : ", ") + std::to_string(stage.ranks.front()) + " to " +
+    ranges += (index == 0 ? "" : ", ") + std::to_string(stage.ranks.front()) + " to " +
               std::to_string(stage.ranks.back());
-  notes.push_back(("the plan has its stages on the devices " + places + " of the system, and " +
+  notes.push_back(("the plan has its stages on the devices " + ranges + " of the system, and " +
                    name + " on ranks in their order: list the nodes to it in that order")
                       .str());
 }

@@ -21,10 +21,10 @@ std::string classOf(const Plan &plan) {
 
 class Frontier {
 public:
-  Frontier(const PlanResult &outcome, int64_t limit)
-      : outcome(outcome), limit(static_cast<double>(limit)) {
-    plans.push_back(&outcome.best);
-    for (const Plan &other : outcome.others)
+  Frontier(const PlanResult &planResult, int64_t limit)
+      : planResult(planResult), limit(static_cast<double>(limit)) {
+    plans.push_back(&planResult.best);
+    for (const Plan &other : planResult.others)
       plans.push_back(&other);
   }
 
@@ -44,7 +44,7 @@ public:
     return legend(entries) +
            figure(frame, "Each point is a candidate that fits, one of the fastest " +
                              std::to_string(plans.size()) + " of " +
-                             std::to_string(outcome.best.search.candidates) +
+                             std::to_string(planResult.best.search.candidates) +
                              "; hover for its settings. The ring is the plan, the line joins "
                              "candidates that nothing beats in both memory and time.");
   }
@@ -56,7 +56,7 @@ private:
   static double secondsOf(const Plan &plan) { return plan.predicted.stepSeconds; }
 
   std::string drawing() {
-    double bound = outcome.best.search.searchBoundSeconds, fastest = secondsOf(*plans[0]),
+    double bound = planResult.best.search.searchBoundSeconds, fastest = secondsOf(*plans[0]),
            slowest = fastest, most = limit, least = memoryOf(*plans[0]);
     for (const Plan *plan : plans) {
       fastest = std::min(fastest, secondsOf(*plan));
@@ -72,16 +72,16 @@ private:
       x.low = 0.8 * least;
     Svg svg(width, bottom + 40, "frontier", "Candidates by memory and step time",
             std::to_string(plans.size()) + " candidates; the plan takes " +
-                figures::seconds(secondsOf(outcome.best)) + " a step and " +
-                figures::bytes(outcome.best.predicted.peakMemoryBytes) + " a device");
+                figures::seconds(secondsOf(planResult.best)) + " a step and " +
+                figures::bytes(planResult.best.predicted.peakMemoryBytes) + " a device");
     verticalAxis(svg, y, left, width - right, secondsUnit(y.high), "step time", 6);
     horizontalAxis(svg, x, top, bottom, bytesUnit(x.high), "memory of the fullest device");
     drawLines(svg, x, y, bound);
     for (size_t index = plans.size(); index-- > 0;)
       svg.circle(x(memoryOf(*plans[index])), y(secondsOf(*plans[index])), 4.5,
                  "point " + classOf(*plans[index]), hoverOf(*plans[index]));
-    double chosenX = x(memoryOf(outcome.best)), chosenY = y(secondsOf(outcome.best));
-    svg.circle(chosenX, chosenY, 8.5, "chosen", hoverOf(outcome.best));
+    double chosenX = x(memoryOf(planResult.best)), chosenY = y(secondsOf(planResult.best));
+    svg.circle(chosenX, chosenY, 8.5, "chosen", hoverOf(planResult.best));
     bool toTheLeft = chosenX > width - 160;
     svg.text(chosenX + (toTheLeft ? -14 : 14), chosenY - 9, "the plan", "strong halo",
              toTheLeft ? "end" : "start");
@@ -118,15 +118,15 @@ private:
   }
 
   static constexpr double width = 1056, left = 58, right = 14, top = 28, bottom = 360;
-  const PlanResult &outcome;
+  const PlanResult &planResult;
   double limit;
   std::vector<const Plan *> plans;
 };
 
 } // namespace
 
-std::string frontierFigure(const PlanResult &outcome, int64_t limit) {
-  return Frontier(outcome, limit).run();
+std::string frontierFigure(const PlanResult &planResult, int64_t limit) {
+  return Frontier(planResult, limit).run();
 }
 
 } // namespace dtc::html

@@ -8,6 +8,6 @@
 namespace dtc::html {
 
 // All candidates by memory and step time.
-std::string frontierFigure(const PlanResult &outcome, int64_t limit);
+std::string frontierFigure(const PlanResult &planResult, int64_t limit);
 
 } // namespace dtc::html

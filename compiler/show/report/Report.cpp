@@ -81,10 +81,10 @@ std::string pipelineSections(const Plan &plan, int64_t limit) {
 
 } // namespace
 
-std::string reportPage(const PlanResult &outcome, const Topology &topology,
+std::string reportPage(const PlanResult &planResult, const Topology &topology,
                        std::optional<int64_t> memoryLimit, const std::string &command,
                        const DecidedForUser &decided) {
-  const Plan &plan = outcome.best;
+  const Plan &plan = planResult.best;
   int64_t limit = memoryLimit.value_or(figures::memoryLimitOf(plan, topology));
   std::string title = escape("Plan for " + plan.modelName + " on " + plan.topologyName);
   std::string page = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
@@ -92,10 +92,10 @@ std::string reportPage(const PlanResult &outcome, const Topology &topology,
                      "rel=\"icon\" href=\"data:,\">\n<title>" +
                      title + "</title>\n<style>" + styleSheet().str() +
                      "</style>\n</head>\n<body>\n" + headerOf(plan, topology, limit) + "<main>\n";
-  page += section("time-of-a-step", "Where the time of a step goes", timeFigure(outcome));
+  page += section("time-of-a-step", "Where the time of a step goes", timeFigure(planResult));
   page += pipelineSections(plan, limit);
   page += section("candidates", "Candidates",
-                  frontierFigure(outcome, limit) + candidateTable(outcome) +
+                  frontierFigure(planResult, limit) + candidateTable(planResult) +
                       (plan.search.recipes.empty() ? "" : recipeTable(plan)) +
                       (plan.search.pins.empty() ? "" : pinTable(plan)));
   page += section("mesh", "The mesh on the links", meshFigures(plan, topology));

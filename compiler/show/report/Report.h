@@ -13,7 +13,7 @@ namespace dtc {
 // is in bytes; without one it is the device's memory. `command` is what makes the plan again on a
 // command line, or empty. `decided` is shown before it.
 // Example: `writeFileAtomically("plan.html", reportPage(outcome, request.topology))`
-std::string reportPage(const PlanResult &outcome, const Topology &topology,
+std::string reportPage(const PlanResult &planResult, const Topology &topology,
                        std::optional<int64_t> memoryLimit = std::nullopt,
                        const std::string &command = "", const DecidedForUser &decided = {});
 

@@ -108,9 +108,9 @@ std::string tensorTable(const Plan &plan) {
   return table.finish();
 }
 
-std::string candidateTable(const PlanResult &outcome) {
+std::string candidateTable(const PlanResult &planResult) {
   constexpr size_t most = 10;
-  const Plan &best = outcome.best;
+  const Plan &best = planResult.best;
   HtmlTable table("The fastest of " + text(best.search.candidates) +
                       " candidates, by what they do otherwise than the plan",
                   {"plan", "loses on", "step", "slower by", "memory"}, 2);
@@ -122,7 +122,7 @@ std::string candidateTable(const PlanResult &outcome) {
                  &plan == &best ? "best" : "");
   };
   row(best, "the plan", "");
-  std::vector<const Plan *> runners = runnersUp(outcome, most);
+  std::vector<const Plan *> runners = runnersUp(planResult, most);
   for (auto [other, label] : llvm::zip(runners, labelsOf(best, runners)))
     row(*other, label, whyNot(best, *other));
   return table.finish();

@@ -15,7 +15,7 @@ std::string stageTable(const Plan &plan);
 // Returns the table of tensors and their placements.
 std::string tensorTable(const Plan &plan);
 // Returns the table of the chosen plan and the runners-up.
-std::string candidateTable(const PlanResult &outcome);
+std::string candidateTable(const PlanResult &planResult);
 // Returns the table of published recipes; "" without any.
 std::string recipeTable(const Plan &plan);
 // Returns the table of pins and their costs.

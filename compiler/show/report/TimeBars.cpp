@@ -38,12 +38,12 @@ void drawBar(Svg &svg, const Plan &plan, const Scale &x, double y, double height
 
 } // namespace
 
-std::string timeFigure(const PlanResult &outcome) {
+std::string timeFigure(const PlanResult &planResult) {
   constexpr double width = 1056, left = 10, right = 12, pitch = 46;
-  std::vector<const Plan *> plans = runnersUp(outcome, kMostOthers);
-  std::vector<std::string> labels = labelsOf(outcome.best, plans);
-  plans.insert(plans.begin(), &outcome.best);
-  labels.insert(labels.begin(), figures::settingsText(outcome.best) + "  (the plan)");
+  std::vector<const Plan *> plans = runnersUp(planResult, kMostOthers);
+  std::vector<std::string> labels = labelsOf(planResult.best, plans);
+  plans.insert(plans.begin(), &planResult.best);
+  labels.insert(labels.begin(), figures::settingsText(planResult.best) + "  (the plan)");
   double most = 0;
   for (const Plan *plan : plans)
     most = std::max(most, plan->predicted.stepSeconds);

@@ -8,6 +8,6 @@
 namespace dtc::html {
 
 // Draws the parts of the step's time, for the chosen plan and the runners-up.
-std::string timeFigure(const PlanResult &outcome);
+std::string timeFigure(const PlanResult &planResult);
 
 } // namespace dtc::html

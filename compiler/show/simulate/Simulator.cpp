@@ -301,12 +301,12 @@ UserError Engine::deadlock() const {
   int task = 0;
   while (states[task].phase == Phase::Done)
     ++task;
-  std::vector<int> place(tasks.size(), -1), chain;
-  for (; place[task] < 0; task = waitsFor(task)) {
-    place[task] = static_cast<int>(chain.size());
+  std::vector<int> position(tasks.size(), -1), chain;
+  for (; position[task] < 0; task = waitsFor(task)) {
+    position[task] = static_cast<int>(chain.size());
     chain.push_back(task);
   }
-  chain.erase(chain.begin(), chain.begin() + place[task]);
+  chain.erase(chain.begin(), chain.begin() + position[task]);
   constexpr size_t most = 8;
   std::string text = "simulating: deadlock, ";
   for (size_t i = 0; i < std::min(chain.size(), most); ++i) {

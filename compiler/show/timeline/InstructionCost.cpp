@@ -134,13 +134,13 @@ private:
     return topology;
   }
 
-  // The list of a group that a rank is in, and its place there.
-  struct Place {
+  // The list of a group that a rank is in, and its position there.
+  struct Membership {
     llvm::ArrayRef<uint32_t> list;
     uint32_t index = 0;
   };
-  Place placeIn(uint32_t group, uint32_t rank) {
-    auto [entry, isNew] = places.try_emplace({group, rank});
+  Membership membershipIn(uint32_t group, uint32_t rank) {
+    auto [entry, isNew] = memberships.try_emplace({group, rank});
     if (!isNew)
       return entry->second;
     const format::Group &of = *manifest.groups()->Get(group);
@@ -263,7 +263,7 @@ private:
   InstructionTime ofCollective(uint32_t rank, const format::Collective &op) {
     constexpr CollectiveKind kinds[] = {CollectiveKind::AllReduce, CollectiveKind::AllGather,
                                         CollectiveKind::ReduceScatter, CollectiveKind::AllToAll};
-    llvm::ArrayRef<uint32_t> list = placeIn(op.group(), rank).list;
+    llvm::ArrayRef<uint32_t> list = membershipIn(op.group(), rank).list;
     // Covers all lists that have ranks of the rank's program.
     Span span = spanOf(manifest.rank_program()->Get(rank));
     for (uint32_t member : list)
@@ -277,8 +277,9 @@ private:
 
   InstructionTime ofTransfer(uint32_t rank, const format::Transfer &op) {
     auto bytes = static_cast<double>(op.count() * format::bytesOf(op.dtype()));
-    Place place = placeIn(op.group(), rank);
-    int64_t from = rank, to = place.list[(place.index + op.shift()) % place.list.size()];
+    Membership membership = membershipIn(op.group(), rank);
+    int64_t from = rank,
+            to = membership.list[(membership.index + op.shift()) % membership.list.size()];
     Span span = spanOf(manifest.rank_program()->Get(rank));
     span.add(from);
     span.add(to);
@@ -316,7 +317,7 @@ private:
   Launch launch;                  // dtrun records what a GPU does as graphs
   std::vector<Topology> systems;  // like topology.groups, on heterogeneous devices
   std::map<uint32_t, Span> spans; // per program, for heterogeneous devices
-  std::map<std::pair<uint32_t, uint32_t>, Place> places;
+  std::map<std::pair<uint32_t, uint32_t>, Membership> memberships;
   std::map<const format::Transfer *, Path> ways;
 };
 

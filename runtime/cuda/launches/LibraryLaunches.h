@@ -19,7 +19,7 @@ struct LibraryOperands {
 };
 
 // More than any instruction has of either kind.
-inline constexpr size_t kMaxLibraryBuffers = 16, kMaxLibraryScalars = 4;
+inline constexpr size_t kMaxLibraryBuffers = 20, kMaxLibraryScalars = 4;
 
 // The launches of one instruction.
 struct LibraryLaunches {

@@ -66,7 +66,7 @@ graph.func @sort_rows_c1(%b: tensor<2x?x16xf32>, %p: tensor<2x?x16xi32>) {
 
 // sort_rows_c2
 graph.func @sort_rows_c2(%b: tensor<2x?x16x4xf32>, %p: tensor<2x?x8xi32>) {
-  // expected-error @+1 {{'graph.sort_rows' op dim 2 of 'places' is 8, but dim 2 of 'blocks' is 16}}
+  // expected-error @+1 {{'graph.sort_rows' op dim 2 of 'rowOf' is 8, but dim 2 of 'blocks' is 16}}
   %0 = graph.sort_rows %b at %p : (tensor<2x?x16x4xf32>, tensor<2x?x8xi32>) -> tensor<4x?x8x4xf32>
   graph.return
 }

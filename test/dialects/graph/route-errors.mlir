@@ -147,7 +147,7 @@ graph.func @place_rows_c1(%e: tensor<?x8xi32>) {
 
 // place_rows_c2
 graph.func @place_rows_c2(%e: tensor<?x8x2xi32>) {
-  // expected-error @+1 {{'graph.place_rows' op dim 2 of 'places' is 3, but dim 2 of 'experts' is 2}}
+  // expected-error @+1 {{'graph.place_rows' op dim 2 of 'rowOf' is 3, but dim 2 of 'experts' is 2}}
   %0:2 = graph.place_rows %e : (tensor<?x8x2xi32>) -> (tensor<?x8x3xi32>, tensor<?x4xi32>)
   graph.return
 }
@@ -174,7 +174,7 @@ graph.func @pack_rows_c1(%x: tensor<?x8xf32>, %p: tensor<?x8x2xi32>) {
 
 // pack_rows_c2
 graph.func @pack_rows_c2(%x: tensor<?x8x6xf32>, %p: tensor<?x7x2xi32>) {
-  // expected-error @+1 {{'graph.pack_rows' op dim 1 of 'places' is 7, but dim 1 of 'tokens' is 8}}
+  // expected-error @+1 {{'graph.pack_rows' op dim 1 of 'rowOf' is 7, but dim 1 of 'tokens' is 8}}
   %0 = graph.pack_rows %x at %p : (tensor<?x8x6xf32>, tensor<?x7x2xi32>) -> tensor<4x?x4x6xf32>
   graph.return
 }
@@ -183,7 +183,7 @@ graph.func @pack_rows_c2(%x: tensor<?x8x6xf32>, %p: tensor<?x7x2xi32>) {
 
 // pack_rows_c3
 graph.func @pack_rows_c3(%x: tensor<?x8x6xf32>, %p: tensor<?x8x2xi32>, %w: tensor<?x8x3xf32>) {
-  // expected-error @+1 {{'graph.pack_rows' op dim 2 of 'weights' is 3, but dim 2 of 'places' is 2}}
+  // expected-error @+1 {{'graph.pack_rows' op dim 2 of 'weights' is 3, but dim 2 of 'rowOf' is 2}}
   %0 = graph.pack_rows %x at %p weighted %w : (tensor<?x8x6xf32>, tensor<?x8x2xi32>, tensor<?x8x3xf32>) -> tensor<4x?x4x6xf32>
   graph.return
 }

@@ -81,7 +81,7 @@ def rotary(pick):
     return {"rope_scaling": values, "rope_theta": theta}
 
 
-def llama_kin(pick, heads, kv_heads, head_dim, **more):
+def llama_like(pick, heads, kv_heads, head_dim, **more):
     dim = pick(2, 4, 6, 8) if head_dim is ABSENT or head_dim is None else pick(2, 3, 4)
     return {
         "vocab_size": pick(61, 64, 67), "hidden_size": heads * dim, "intermediate_size": pick(8, 20, 33),
@@ -96,19 +96,19 @@ def llama_kin(pick, heads, kv_heads, head_dim, **more):
 
 def llama(pick):
     heads, kv_heads = pick((4, 2), (4, 1), (3, ABSENT), (4, None), (2, 2), (6, 3))
-    return llama_kin(pick, heads, kv_heads, pick(ABSENT, ABSENT, None, 4, 6), attention_bias=pick(ABSENT, False, True),
+    return llama_like(pick, heads, kv_heads, pick(ABSENT, ABSENT, None, 4, 6), attention_bias=pick(ABSENT, False, True),
                      mlp_bias=pick(ABSENT, False, True), pretraining_tp=pick(ABSENT, 1, 2))
 
 
 def mistral(pick):
     heads, kv_heads = pick((8, ABSENT), (16, ABSENT), (4, 2), (3, 1))  # the class has 8
-    return llama_kin(pick, heads, kv_heads, pick(ABSENT, ABSENT, None, 4), sliding_window=pick(ABSENT, None, 16, 40))
+    return llama_like(pick, heads, kv_heads, pick(ABSENT, ABSENT, None, 4), sliding_window=pick(ABSENT, None, 16, 40))
 
 
 def qwen2(pick):
     heads, kv_heads = pick((32, ABSENT), (64, ABSENT), (4, 2), (4, None), (3, 1))  # the class has 32
     layers = pick(1, 2, 3)
-    config = llama_kin(pick, heads, kv_heads, pick(ABSENT, ABSENT, 4) if heads < 32 else ABSENT,
+    config = llama_like(pick, heads, kv_heads, pick(ABSENT, ABSENT, 4) if heads < 32 else ABSENT,
                        num_hidden_layers=layers, use_sliding_window=pick(ABSENT, False),
                        sliding_window=pick(ABSENT, None, 4, 40), max_window_layers=pick(ABSENT, 0, 1),
                        layer_types=pick(ABSENT, ABSENT, None, ["full_attention"] * layers))
@@ -125,7 +125,7 @@ def qwen2(pick):
 
 def mixtral(pick):
     heads, kv_heads = pick((8, ABSENT), (4, 2))
-    return llama_kin(pick, heads, kv_heads, pick(ABSENT, None, 4), num_experts_per_tok=pick(ABSENT, 1, 2),
+    return llama_like(pick, heads, kv_heads, pick(ABSENT, None, 4), num_experts_per_tok=pick(ABSENT, 1, 2),
                      router_aux_loss_coef=pick(ABSENT, 0.02), output_router_logits=pick(ABSENT, False, True),
                      sliding_window=pick(ABSENT, None),
                      **{pick("num_local_experts", "num_experts"): pick(ABSENT, 3, 4)})
@@ -143,12 +143,12 @@ def grouped(pick):
 
 
 def olmo2(pick):
-    return llama_kin(pick, *grouped(pick), pick(ABSENT, ABSENT, None, 4, 6), attention_bias=pick(ABSENT, False, True),
+    return llama_like(pick, *grouped(pick), pick(ABSENT, ABSENT, None, 4, 6), attention_bias=pick(ABSENT, False, True),
                      pad_token_id=pick(ABSENT, None, 0, 60))
 
 
 def granite(pick):
-    return llama_kin(pick, *grouped(pick), pick(ABSENT, ABSENT, 4), attention_bias=pick(ABSENT, False, True),
+    return llama_like(pick, *grouped(pick), pick(ABSENT, ABSENT, 4), attention_bias=pick(ABSENT, False, True),
                      mlp_bias=pick(ABSENT, True), embedding_multiplier=pick(ABSENT, 12, 0.5),
                      logits_scaling=pick(ABSENT, 8.0, 3), residual_multiplier=pick(ABSENT, 0.22),
                      attention_multiplier=pick(ABSENT, 0.25))
@@ -157,7 +157,7 @@ def granite(pick):
 def smollm3(pick):
     heads, kv_heads = pick((8, ABSENT), (4, 2), (4, None))  # the class has 4
     layers = pick(2, 3, 4)
-    return llama_kin(pick, heads, kv_heads, pick(ABSENT, ABSENT, 4), num_hidden_layers=layers,
+    return llama_like(pick, heads, kv_heads, pick(ABSENT, ABSENT, 4), num_hidden_layers=layers,
                      attention_bias=pick(ABSENT, True), mlp_bias=pick(ABSENT, True),
                      pad_token_id=pick(None, 0, 60), use_sliding_window=pick(ABSENT, False),
                      sliding_window=pick(ABSENT, None, 4), no_rope_layer_interval=pick(ABSENT, 2, 3),
@@ -193,7 +193,7 @@ def gpt_neox(pick):
 
 def phi3(pick):
     heads, kv_heads = grouped(pick)
-    config = llama_kin(pick, heads, kv_heads, ABSENT, hidden_size=heads * 8, rope_scaling=pick(ABSENT, None),
+    config = llama_like(pick, heads, kv_heads, ABSENT, hidden_size=heads * 8, rope_scaling=pick(ABSENT, None),
                        rope_parameters=pick(ABSENT, {"rope_type": "default"}), rope_theta=pick(ABSENT, 100.0),
                        pad_token_id=pick(None, 0, 60), resid_pdrop=pick(ABSENT, 0.0), embd_pdrop=pick(ABSENT, 0.0, 0.1),
                        original_max_position_embeddings=pick(ABSENT, 16), sliding_window=pick(ABSENT, None, 16, 2047))
@@ -202,7 +202,7 @@ def phi3(pick):
 
 def gemma(pick):
     heads, kv_heads = pick((16, ABSENT), (4, 2), (4, 1), (3, 3))  # the class has 16
-    return llama_kin(pick, heads, kv_heads, pick(4, 6), hidden_size=pick(12, 20), pad_token_id=pick(ABSENT, None, 60),
+    return llama_like(pick, heads, kv_heads, pick(4, 6), hidden_size=pick(12, 20), pad_token_id=pick(ABSENT, None, 60),
                      hidden_act=pick(ABSENT, "gelu", "gelu_pytorch_tanh"), attention_bias=pick(ABSENT, False, True),
                      use_bidirectional_attention=pick(ABSENT, None, False))
 
@@ -214,7 +214,7 @@ def kinds_of_layers(pick, layers):
 def gemma2(pick):
     heads, kv_heads = pick((4, 2), (8, ABSENT), (3, 3))  # the class has 8 heads and 4 kv heads
     layers = pick(1, 2, 3)
-    return llama_kin(pick, heads, kv_heads, pick(4, 6, 8), hidden_size=24, num_hidden_layers=layers, hidden_act=ABSENT,
+    return llama_like(pick, heads, kv_heads, pick(4, 6, 8), hidden_size=24, num_hidden_layers=layers, hidden_act=ABSENT,
                      hidden_activation=pick(ABSENT, "gelu", "gelu_pytorch_tanh"), pad_token_id=pick(ABSENT, None, 60),
                      attention_bias=pick(ABSENT, False, True), query_pre_attn_scalar=pick(ABSENT, 4, 9),
                      attn_logit_softcapping=pick(ABSENT, None, 0.5, 2.0), layer_types=kinds_of_layers(pick, layers),
@@ -244,7 +244,7 @@ def gemma3_text(pick):
 def ministral(pick):
     heads, kv_heads = pick((8, ABSENT), (16, ABSENT), (4, 2), (3, 1))  # the class has 8
     layers = pick(1, 2, 3)
-    return llama_kin(pick, heads, kv_heads, pick(4, 6), num_hidden_layers=layers, sliding_window=pick(ABSENT, 3, 5),
+    return llama_like(pick, heads, kv_heads, pick(4, 6), num_hidden_layers=layers, sliding_window=pick(ABSENT, 3, 5),
                      layer_types=kinds_of_layers(pick, layers))
 
 
@@ -272,7 +272,7 @@ def windowed(kind, pick):
 
 def starcoder2(pick):
     heads, kv_heads = pick((4, ABSENT), (6, 3), (3, 1))  # the class has 2
-    return llama_kin(pick, heads, kv_heads, pick(ABSENT, ABSENT, 4), hidden_act=pick(ABSENT, "gelu", "relu", "silu"),
+    return llama_like(pick, heads, kv_heads, pick(ABSENT, ABSENT, 4), hidden_act=pick(ABSENT, "gelu", "relu", "silu"),
                      rms_norm_eps=ABSENT, norm_epsilon=pick(ABSENT, 1e-6, 1e-3), use_bias=pick(ABSENT, True, False),
                      residual_dropout=pick(ABSENT, 0), embedding_dropout=pick(ABSENT, 0.0),
                      sliding_window=pick(ABSENT, None, 16, 4096))
@@ -280,7 +280,7 @@ def starcoder2(pick):
 
 def stablelm(pick):
     heads, kv_heads = pick((4, 2), (3, 1), (4, 4))
-    config = llama_kin(pick, heads, kv_heads, ABSENT, hidden_size=heads * 8, rms_norm_eps=ABSENT,
+    config = llama_like(pick, heads, kv_heads, ABSENT, hidden_size=heads * 8, rms_norm_eps=ABSENT,
                        layer_norm_eps=pick(ABSENT, 1e-6, 1e-3),
                        use_qkv_bias=pick(ABSENT, False, True), use_parallel_residual=pick(ABSENT, False, True),
                        hidden_dropout=pick(ABSENT, 0.0), qk_layernorm=pick(ABSENT, False, True))
@@ -289,14 +289,14 @@ def stablelm(pick):
 
 def glm(pick):
     heads, kv_heads = pick((4, ABSENT), (6, 3), (4, 1))  # the class has 2
-    config = llama_kin(pick, heads, kv_heads, 8, hidden_size=pick(12, 20), pad_token_id=pick(None, 0, 60),
+    config = llama_like(pick, heads, kv_heads, 8, hidden_size=pick(12, 20), pad_token_id=pick(None, 0, 60),
                        attention_bias=pick(ABSENT, True, False))
     return part_of_head(pick, config, "partial_rotary_factor")
 
 
 def cohere(pick):
     heads, kv_heads = grouped(pick)
-    return llama_kin(pick, heads, kv_heads, ABSENT, hidden_size=heads * pick(4, 8), rms_norm_eps=ABSENT,
+    return llama_like(pick, heads, kv_heads, ABSENT, hidden_size=heads * pick(4, 8), rms_norm_eps=ABSENT,
                      layer_norm_eps=pick(ABSENT, 1e-6, 1e-3), logit_scale=pick(ABSENT, 0.25, 2.0),
                      attention_bias=pick(ABSENT, True, False), use_qk_norm=pick(True, False, ABSENT, True))
 
@@ -328,7 +328,7 @@ def olmo(pick):
 
 def phi(pick):
     heads, kv_heads = grouped(pick)
-    config = llama_kin(pick, heads, kv_heads, ABSENT, hidden_size=heads * 8, rms_norm_eps=ABSENT,
+    config = llama_like(pick, heads, kv_heads, ABSENT, hidden_size=heads * 8, rms_norm_eps=ABSENT,
                        layer_norm_eps=pick(ABSENT, 1e-6, 1e-3), hidden_act=pick(ABSENT, "gelu_new", "relu"),
                        qk_layernorm=pick(ABSENT, False, True), resid_pdrop=pick(ABSENT, 0.0))
     return part_of_head(pick, config, "partial_rotary_factor")

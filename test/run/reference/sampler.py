@@ -31,28 +31,28 @@ def samples_of(step, batch, size, seed):
     return [permute(g % size, size, mix(seed), g // size) for g in range((step - 1) * batch, step * batch)]
 
 
-def places_of(weights):
+def slots_of(weights):
     """Returns the size of a block and the places of each source in it. Weights are Fractions that add up to 1."""
     block = 10
     while block < 10**6 and any((weight * block).denominator != 1 for weight in weights):
         block *= 10
-    places = [max(1, int(weight * block)) for weight in weights]
-    order = sorted(range(len(weights)), key=lambda i: (places[i] - weights[i] * block, i))
-    for turn in range(block - sum(places)):
-        places[order[turn % len(order)]] += 1
-    return block, places
+    slots = [max(1, int(weight * block)) for weight in weights]
+    order = sorted(range(len(weights)), key=lambda i: (slots[i] - weights[i] * block, i))
+    for turn in range(block - sum(slots)):
+        slots[order[turn % len(order)]] += 1
+    return block, slots
 
 
 def mixed_samples_of(step, batch, sizes, weights, seed):
     """Returns the (source, sample) of a step (from 1), out of sources of `sizes` samples."""
-    block, places = places_of(weights)
+    block, slots = slots_of(weights)
     result = []
     for g in range((step - 1) * batch, step * batch):
-        number, place, source = g // block, permute(g % block, block, mix(seed), g // block), 0
-        while place >= places[source]:
-            place -= places[source]
+        number, slot, source = g // block, permute(g % block, block, mix(seed), g // block), 0
+        while slot >= slots[source]:
+            slot -= slots[source]
             source += 1
-        drawn, size = number * places[source] + place, sizes[source]
+        drawn, size = number * slots[source] + slot, sizes[source]
         key = mix(seed + mix(source + 1) & WORD)
         result.append((source, permute(drawn % size, size, key, drawn // size)))
     return result

@@ -11,21 +11,21 @@ using namespace dtc;
 TEST(PointCloud, IsExactAtPoints) {
   PointCloud cloud;
   std::minstd_rand random(1);
-  std::vector<std::pair<PointCloud::Place, double>> points;
+  std::vector<std::pair<PointCloud::Coordinates, double>> points;
   for (int i = 0; i < 200; ++i) {
-    PointCloud::Place place;
-    for (double &coordinate : place)
+    PointCloud::Coordinates coordinates;
+    for (double &coordinate : coordinates)
       coordinate = static_cast<double>(random() % 16);
     bool isNew = true;
     for (const auto &[other, value] : points)
-      isNew = isNew && other != place;
+      isNew = isNew && other != coordinates;
     if (!isNew)
       continue;
-    points.emplace_back(place, 0.01 + static_cast<double>(random() % 1000) / 500);
-    cloud.add(place, points.back().second);
+    points.emplace_back(coordinates, 0.01 + static_cast<double>(random() % 1000) / 500);
+    cloud.add(coordinates, points.back().second);
   }
-  for (const auto &[place, value] : points)
-    EXPECT_NEAR(cloud.at(place), value, 1e-12 * value);
+  for (const auto &[coordinates, value] : points)
+    EXPECT_NEAR(cloud.at(coordinates), value, 1e-12 * value);
 }
 
 TEST(PointCloud, IsTheGeometricMeanHalfWay) {
@@ -48,16 +48,16 @@ TEST(PointCloud, FallsBackToTheNearestBeyond) {
 TEST(PointCloud, StaysBetweenLeastAndGreatest) {
   PointCloud cloud;
   std::minstd_rand random(7);
-  auto place = [&] {
-    PointCloud::Place result;
+  auto coordinates = [&] {
+    PointCloud::Coordinates result;
     for (double &coordinate : result)
       coordinate = static_cast<double>(random() % 2000) / 100;
     return result;
   };
   for (int i = 0; i < 60; ++i)
-    cloud.add(place(), 0.2 + static_cast<double>(random() % 100) / 200);
+    cloud.add(coordinates(), 0.2 + static_cast<double>(random() % 100) / 200);
   for (int i = 0; i < 1000; ++i) {
-    double value = cloud.at(place());
+    double value = cloud.at(coordinates());
     EXPECT_GE(value, 0.2 - 1e-12);
     EXPECT_LE(value, 0.7);
   }

@@ -210,8 +210,9 @@ TEST_F(ParametersTest, LoadsEveryShardOfWhatWasDumped) {
   }
 }
 
-// Ranks at places that differ from their numbers write the same file, and find their shards in it.
-TEST_F(ParametersTest, FindsShardsByThePlacesOfRanks) {
+// Ranks at positions that differ from their numbers write the same file, and find their shards in
+// it.
+TEST_F(ParametersTest, FindsShardsByThePositionsOfRanks) {
   for (const Status &status : dump({2, 3}, "x"))
     ASSERT_TRUE(status.ok()) << status.message();
   Mesh mesh = {2, 3};

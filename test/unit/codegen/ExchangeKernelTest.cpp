@@ -42,7 +42,7 @@ const Case kCases[] = {{2, 1, 3, 1, 2, 1},
                        {4, 1, 8, 1, 4, 8, true}};
 
 struct Placed {
-  Values places, counts;
+  Values rowOf, counts;
 };
 
 Placed place(const Case &c, int64_t rank, int64_t ranks) {
@@ -72,7 +72,7 @@ TEST(PlaceRowsKernel, PutsChoicesIntoBlocks) {
       for (size_t j = 0; j < rows.size(); ++j)
         wanted[rows[j].second] = static_cast<double>(block * c.ofBlock() + static_cast<int64_t>(j));
     }
-    EXPECT_EQ(place(c, 0, c.ranks).places, wanted);
+    EXPECT_EQ(place(c, 0, c.ranks).rowOf, wanted);
   }
 }
 
@@ -101,8 +101,8 @@ Received receive(const Case &c, int64_t rank) {
     result.blocks.resize(begin + static_cast<size_t>(c.samples * c.ofBlock() * c.columns),
                          std::numeric_limits<double>::quiet_NaN());
     int64_t first = rank * c.samples * c.ofBlock();
-    for (size_t i = 0; i < placed.places.size(); ++i) {
-      int64_t row = static_cast<int64_t>(placed.places[i]) - first;
+    for (size_t i = 0; i < placed.rowOf.size(); ++i) {
+      int64_t row = static_cast<int64_t>(placed.rowOf[i]) - first;
       for (int64_t h = 0; h < c.columns && row >= 0 && row < c.samples * c.ofBlock(); ++h)
         result.blocks[begin + static_cast<size_t>(row * c.columns + h)] =
             x[static_cast<int64_t>(i) / c.top * c.columns + h];
@@ -145,11 +145,11 @@ TEST(ExchangeKernels, OrderWhatArrivesAsOneDeviceDoes) {
       Received received = receive(c, rank);
       CompiledKernel order("(%n: " + n + ") -> " + p,
                            "%0 = graph.place_blocks %n : (" + n + ") -> " + p, "%0");
-      Values places = order.run({received.counts})[0];
+      Values rowOf = order.run({received.counts})[0];
 
       CompiledKernel sort("(%b: " + b + ", %p: " + p + ") -> " + r,
                           "%0 = graph.sort_rows %b at %p : (" + b + ", " + p + ") -> " + r, "%0");
-      Values wanted = rowsOf(c, rank), rows = sort.run({received.blocks, places})[0];
+      Values wanted = rowsOf(c, rank), rows = sort.run({received.blocks, rowOf})[0];
       wanted.resize(rows.size(), 0);
       EXPECT_EQ(rows, wanted);
 
@@ -160,7 +160,7 @@ TEST(ExchangeKernels, OrderWhatArrivesAsOneDeviceDoes) {
       Values blocks = received.blocks;
       std::replace_if(
           blocks.begin(), blocks.end(), [](double x) { return std::isnan(x); }, 0);
-      EXPECT_EQ(unsort.run({rows, places})[0], blocks);
+      EXPECT_EQ(unsort.run({rows, rowOf})[0], blocks);
     }
 }
 
@@ -177,14 +177,14 @@ TEST(PackRowsKernel, WritesTheRowsOfBlocks) {
                           "%0 = graph.unpack_rows %b at %p blocks : (" + b + ", " + p + ") -> " + t,
                           "%0");
     pack.allowGaps(); // rows that no choice has
-    Values x = tokensOf(c, 0), blocks = pack.run({x, placed.places})[0], sums = x;
-    for (size_t i = 0; i < placed.places.size(); ++i)
+    Values x = tokensOf(c, 0), blocks = pack.run({x, placed.rowOf})[0], sums = x;
+    for (size_t i = 0; i < placed.rowOf.size(); ++i)
       for (int64_t h = 0; h < c.columns; ++h)
-        EXPECT_EQ(blocks[static_cast<int64_t>(placed.places[i]) * c.columns + h],
+        EXPECT_EQ(blocks[static_cast<int64_t>(placed.rowOf[i]) * c.columns + h],
                   x[static_cast<int64_t>(i) / c.top * c.columns + h]);
     for (double &sum : sums)
       sum *= static_cast<double>(c.top);
-    EXPECT_EQ(unpack.run({blocks, placed.places})[0], sums);
+    EXPECT_EQ(unpack.run({blocks, placed.rowOf})[0], sums);
   }
 }
 

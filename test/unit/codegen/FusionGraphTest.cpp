@@ -75,13 +75,13 @@ TEST(FusionGraph, AgreesWithSearchOnRandomGraphs) {
       unsigned a = random() % size, b = random() % size;
       bool legal = graph.sameGroup(a, b) || (!reaches(a, b, true) && !reaches(b, a, true));
       ASSERT_EQ(graph.merge(a, b), legal) << "round " << round;
-      std::vector<size_t> place(size);
+      std::vector<size_t> position(size);
       auto order = graph.order();
       for (size_t i = 0; i < order.size(); ++i)
         for (unsigned node : order[i])
-          place[node] = i;
+          position[node] = i;
       for (auto [from, to] : edges)
-        ASSERT_LE(place[from], place[to]) << "round " << round;
+        ASSERT_LE(position[from], position[to]) << "round " << round;
     }
   }
 }

@@ -245,19 +245,19 @@ Values someChoices(int64_t samples, int64_t tokens, int64_t top, int64_t experts
 }
 
 // Returns places and counts by their definition.
-std::pair<Values, Values> placesOf(const Values &choices, int64_t samples, int64_t experts) {
+std::pair<Values, Values> rowIndicesOf(const Values &choices, int64_t samples, int64_t experts) {
   std::vector<size_t> order(choices.size());
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return std::pair(choices[a], a) < std::pair(choices[b], b);
   });
-  Values places(choices.size()), counts(static_cast<size_t>(samples * experts));
+  Values rowOf(choices.size()), counts(static_cast<size_t>(samples * experts));
   for (size_t row = 0; row < order.size(); ++row)
-    places[order[row]] = static_cast<double>(row);
+    rowOf[order[row]] = static_cast<double>(row);
   size_t ofSample = choices.size() / static_cast<size_t>(samples);
   for (size_t i = 0; i < choices.size(); ++i)
     counts[i / ofSample * static_cast<size_t>(experts) + static_cast<size_t>(choices[i])] += 1;
-  return {places, counts};
+  return {rowOf, counts};
 }
 
 struct Case {
@@ -278,9 +278,9 @@ TEST(PlaceRowsKernel, OrdersChoicesByExpert) {
     CompiledKernel kernel("(%e: " + e + ") -> (" + e + ", " + n + ")",
                           "%0:2 = graph.place_rows %e : (" + e + ") -> (" + e + ", " + n + ")",
                           "%0#0, %0#1");
-    auto [places, counts] = placesOf(choices, c.samples, c.experts);
+    auto [rowOf, counts] = rowIndicesOf(choices, c.samples, c.experts);
     std::vector<Values> found = kernel.run({choices});
-    EXPECT_EQ(found[0], places);
+    EXPECT_EQ(found[0], rowOf);
     EXPECT_EQ(found[1], counts);
   }
 }
@@ -288,8 +288,8 @@ TEST(PlaceRowsKernel, OrdersChoicesByExpert) {
 TEST(PackRowsKernel, CopiesTokensAndClearsTheRest) {
   for (const Case &c : kCases)
     for (bool isWeighted : {false, true}) {
-      auto [places, counts] = placesOf(someChoices(c.samples, c.tokens, c.top, c.experts, c.ofOne),
-                                       c.samples, c.experts);
+      auto [rowOf, counts] = rowIndicesOf(
+          someChoices(c.samples, c.tokens, c.top, c.experts, c.ofOne), c.samples, c.experts);
       Values x = randomValues(c.samples * c.tokens * c.columns, 5),
              weights = randomValues(c.choices(), 6);
       std::string t = tensor({c.samples, c.tokens, c.columns}),
@@ -302,13 +302,13 @@ TEST(PackRowsKernel, CopiesTokensAndClearsTheRest) {
           "%0 = graph.pack_rows %x at %p " + std::string(isWeighted ? "weighted %w " : "") + ": (" +
               t + ", " + p + more + ") -> " + r,
           "%0");
-      std::vector<Values> operands = {x, places};
+      std::vector<Values> operands = {x, rowOf};
       if (isWeighted)
         operands.push_back(weights);
       Values wanted(static_cast<size_t>(c.rows() * c.columns)), back(x.size());
       for (int64_t choice = 0; choice < c.choices(); ++choice)
         for (int64_t h = 0; h < c.columns; ++h)
-          wanted[static_cast<int64_t>(places[choice]) * c.columns + h] =
+          wanted[static_cast<int64_t>(rowOf[choice]) * c.columns + h] =
               x[choice / c.top * c.columns + h] * (isWeighted ? weights[choice] : 1);
       Values rows = pack.run(operands)[0];
       expectNear(rows, wanted, 1e-6);
@@ -322,7 +322,7 @@ TEST(PackRowsKernel, CopiesTokensAndClearsTheRest) {
       for (int64_t choice = 0; choice < c.choices(); ++choice)
         for (int64_t h = 0; h < c.columns; ++h)
           back[choice / c.top * c.columns + h] +=
-              rows[static_cast<int64_t>(places[choice]) * c.columns + h] *
+              rows[static_cast<int64_t>(rowOf[choice]) * c.columns + h] *
               (isWeighted ? weights[choice] : 1);
       expectNear(unpack.run(operands)[0], back, 1e-5, 1e-5);
 
@@ -333,9 +333,9 @@ TEST(PackRowsKernel, CopiesTokensAndClearsTheRest) {
       Values dots(static_cast<size_t>(c.choices()));
       for (int64_t choice = 0; choice < c.choices(); ++choice)
         for (int64_t h = 0; h < c.columns; ++h)
-          dots[choice] += rows[static_cast<int64_t>(places[choice]) * c.columns + h] *
+          dots[choice] += rows[static_cast<int64_t>(rowOf[choice]) * c.columns + h] *
                           x[choice / c.top * c.columns + h];
-      expectNear(grad.run({rows, places, x})[0], dots, 1e-5, 1e-4);
+      expectNear(grad.run({rows, rowOf, x})[0], dots, 1e-5, 1e-4);
     }
 }
 

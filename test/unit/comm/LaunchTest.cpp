@@ -104,12 +104,12 @@ TEST(LaunchLocalRanks, NamesAMissingMpirun) {
 
 // Runs MpiRanks, returns its wait status and what it printed on both streams. After `killAfter`
 // wrote a line, sends it `signal`.
-struct Outcome {
+struct RunResult {
   int status = 0;
   std::string output;
   double seconds = 0;
 };
-Outcome runRanks(std::vector<std::string> arguments, int signal = 0) {
+RunResult runRanks(std::vector<std::string> arguments, int signal = 0) {
 #ifndef DTC_MPI_RANKS
   return {77 << 8, "no MPI when this was built", 0};
 #else
@@ -131,7 +131,7 @@ Outcome runRanks(std::vector<std::string> arguments, int signal = 0) {
     ::_exit(126);
   }
   ::close(ends[1]);
-  Outcome run;
+  RunResult run;
   char bytes[4096];
   for (ssize_t count; (count = ::read(ends[0], bytes, sizeof(bytes))) > 0;) {
     run.output.append(bytes, static_cast<size_t>(count));
@@ -150,7 +150,7 @@ Outcome runRanks(std::vector<std::string> arguments, int signal = 0) {
   GTEST_SKIP() << (run).output
 
 TEST(LaunchLocalRanks, NamesARankThatASignalKilled) {
-  Outcome run = runRanks({"--ranks", "3", "--mode", "kill"});
+  RunResult run = runRanks({"--ranks", "3", "--mode", "kill"});
   SKIP_WITHOUT_MPI(run);
   EXPECT_EQ(WEXITSTATUS(run.status), 3) << run.output;
   EXPECT_EQ(run.output, "launcher: rank 1 died (signal 9, Killed); the system kills so when memory "
@@ -159,14 +159,14 @@ TEST(LaunchLocalRanks, NamesARankThatASignalKilled) {
 }
 
 TEST(LaunchLocalRanks, PassesExitCodesOn) {
-  Outcome run = runRanks({"--ranks", "2", "--mode", "exit"});
+  RunResult run = runRanks({"--ranks", "2", "--mode", "exit"});
   SKIP_WITHOUT_MPI(run);
   EXPECT_EQ(WEXITSTATUS(run.status), 4) << run.output;
   EXPECT_EQ(run.output, "launcher: rank 1 exited with code 4\n");
 }
 
 TEST(LaunchLocalRanks, NoticesARankThatLeavesEarly) {
-  Outcome run = runRanks({"--ranks", "2", "--mode", "leave"});
+  RunResult run = runRanks({"--ranks", "2", "--mode", "leave"});
   SKIP_WITHOUT_MPI(run);
   EXPECT_EQ(WEXITSTATUS(run.status), 3) << run.output;
   EXPECT_EQ(run.output, "launcher: rank 1 exited before the job's end\n");
@@ -189,21 +189,21 @@ protected:
 };
 
 TEST_F(LateDaemon, IsNotBelievedIfAllRanksLeftInOrder) {
-  Outcome run = runRanks({"--ranks", "2", "--mode", "well"});
+  RunResult run = runRanks({"--ranks", "2", "--mode", "well"});
   SKIP_WITHOUT_MPI(run);
   EXPECT_EQ(WEXITSTATUS(run.status), 0) << run.output;
   EXPECT_EQ(run.output, "");
 }
 
 TEST_F(LateDaemon, IsBelievedIfARankDidNot) {
-  Outcome run = runRanks({"--ranks", "2", "--mode", "leave"});
+  RunResult run = runRanks({"--ranks", "2", "--mode", "leave"});
   SKIP_WITHOUT_MPI(run);
   EXPECT_EQ(WEXITSTATUS(run.status), 3) << run.output;
   EXPECT_EQ(run.output, "launcher: rank 1 exited before the job's end\n");
 }
 
 TEST(MpiComm, GivesUpAfterTheTimeOut) {
-  Outcome run = runRanks({"--ranks", "2", "--mode", "late"});
+  RunResult run = runRanks({"--ranks", "2", "--mode", "late"});
   SKIP_WITHOUT_MPI(run);
   EXPECT_EQ(WEXITSTATUS(run.status), 3) << run.output;
   EXPECT_EQ(run.output,
@@ -214,14 +214,14 @@ TEST(MpiComm, GivesUpAfterTheTimeOut) {
 
 // Ranks may be late if they work on their own before the first step.
 TEST(MpiComm, WaitsAsLongAsTheStartWantsIt) {
-  Outcome run = runRanks({"--ranks", "2", "--mode", "worker"});
+  RunResult run = runRanks({"--ranks", "2", "--mode", "worker"});
   SKIP_WITHOUT_MPI(run);
   EXPECT_EQ(WEXITSTATUS(run.status), 0) << run.output;
   EXPECT_EQ(run.output, "");
 }
 
 TEST(MpiComm, EndsTheJobWhenARankGivesUp) {
-  Outcome run = runRanks({"--ranks", "2", "--mode", "abandon"});
+  RunResult run = runRanks({"--ranks", "2", "--mode", "abandon"});
   SKIP_WITHOUT_MPI(run);
   EXPECT_EQ(WEXITSTATUS(run.status), 1) << run.output;
   EXPECT_EQ(run.output, "barrier on group 'world' (rank 1 of 2): given up: its data is damaged\n"
@@ -231,7 +231,7 @@ TEST(MpiComm, EndsTheJobWhenARankGivesUp) {
 
 TEST(LaunchLocalRanks, EndsTheRanksOnSignals) {
   for (int signal : {SIGINT, SIGTERM}) {
-    Outcome run = runRanks({"--ranks", "2", "--mode", "sleep"}, signal);
+    RunResult run = runRanks({"--ranks", "2", "--mode", "sleep"}, signal);
     SKIP_WITHOUT_MPI(run);
     EXPECT_EQ(WEXITSTATUS(run.status), 128 + signal) << run.output;
     EXPECT_NE(run.output.find("launcher: stopped by signal"), std::string::npos) << run.output;

@@ -94,22 +94,22 @@ TEST(FindRendezvousAddress, IsTheFirstNodeOfASlurmStep) {
                          {"SLURM_STEP_NODELIST", "node[3-4]"},
                          {"SLURM_DISTRIBUTION", "cyclic:block"},
                          {"SLURMD_NODENAME", "node3"}};
-  RendezvousAddress place;
+  RendezvousAddress rankZero;
   LaunchEnvironment launch = rankOf(Launcher::Slurm, 0, 8, 4);
-  ASSERT_TRUE(findRendezvousAddress(launch, readerOf(variables), place).ok());
-  EXPECT_EQ(place.host, "node3");
-  EXPECT_EQ(place.variable, "SLURM_STEP_NODELIST");
-  EXPECT_EQ(place.job, "slurm 123.4");
+  ASSERT_TRUE(findRendezvousAddress(launch, readerOf(variables), rankZero).ok());
+  EXPECT_EQ(rankZero.host, "node3");
+  EXPECT_EQ(rankZero.variable, "SLURM_STEP_NODELIST");
+  EXPECT_EQ(rankZero.job, "slurm 123.4");
   // The same applies to srun --mpi=pmi2, and if only the job has a list.
   variables.erase("SLURM_STEP_NODELIST");
   variables["SLURMD_NODENAME"] = "node1";
   launch.launcher = Launcher::Pmi;
-  ASSERT_TRUE(findRendezvousAddress(launch, readerOf(variables), place).ok());
-  EXPECT_EQ(place.host, "node1");
-  EXPECT_EQ(place.variable, "SLURM_JOB_NODELIST");
+  ASSERT_TRUE(findRendezvousAddress(launch, readerOf(variables), rankZero).ok());
+  EXPECT_EQ(rankZero.host, "node1");
+  EXPECT_EQ(rankZero.variable, "SLURM_JOB_NODELIST");
   variables.erase("SLURM_STEP_ID"); // another launcher in a batch script
-  ASSERT_TRUE(findRendezvousAddress(launch, readerOf(variables), place).ok());
-  EXPECT_EQ(place.host + place.job, "");
+  ASSERT_TRUE(findRendezvousAddress(launch, readerOf(variables), rankZero).ok());
+  EXPECT_EQ(rankZero.host + rankZero.job, "");
 }
 
 TEST(FindRendezvousAddress, IsNotGuessedWhereRankZeroMayBeElsewhere) {
@@ -120,8 +120,8 @@ TEST(FindRendezvousAddress, IsNotGuessedWhereRankZeroMayBeElsewhere) {
   auto messageWith = [&](const Variables &more, int rank) {
     Variables variables = more;
     variables.insert(usual.begin(), usual.end());
-    RendezvousAddress place;
-    return findRendezvousAddress(rankOf(Launcher::Slurm, rank, 8, 4), readerOf(variables), place)
+    RendezvousAddress rankZero;
+    return findRendezvousAddress(rankOf(Launcher::Slurm, rank, 8, 4), readerOf(variables), rankZero)
         .message();
   };
   const std::string arbitrary =
@@ -149,24 +149,27 @@ TEST(FindRendezvousAddress, IsMpirunsHost) {
   Variables variables = {{"PMIX_NAMESPACE", "77"},
                          {"OMPI_MCA_orte_hnp_uri", "76.0;tcp://10.0.0.1:5"},
                          {"OMPI_MCA_orte_local_daemon_uri", "76.0;tcp://10.0.0.1:5"}};
-  RendezvousAddress place;
+  RendezvousAddress rankZero;
   ASSERT_TRUE(
-      findRendezvousAddress(rankOf(Launcher::OpenMpi, 0, 4, 2), readerOf(variables), place).ok());
-  EXPECT_EQ(place.host, "10.0.0.1");
-  EXPECT_EQ(place.job, "pmix 77");
+      findRendezvousAddress(rankOf(Launcher::OpenMpi, 0, 4, 2), readerOf(variables), rankZero)
+          .ok());
+  EXPECT_EQ(rankZero.host, "10.0.0.1");
+  EXPECT_EQ(rankZero.job, "pmix 77");
   ASSERT_TRUE(
-      findRendezvousAddress(rankOf(Launcher::OpenMpi, 0, 4, 4), readerOf(variables), place).ok());
-  EXPECT_EQ(place.host, "127.0.0.1"); // all ranks are on this machine
+      findRendezvousAddress(rankOf(Launcher::OpenMpi, 0, 4, 4), readerOf(variables), rankZero)
+          .ok());
+  EXPECT_EQ(rankZero.host, "127.0.0.1"); // all ranks are on this machine
   variables["OMPI_MCA_orte_local_daemon_uri"] = "76.1;tcp://10.0.0.2:6";
   EXPECT_EQ(
-      findRendezvousAddress(rankOf(Launcher::OpenMpi, 0, 4, 2), readerOf(variables), place)
+      findRendezvousAddress(rankOf(Launcher::OpenMpi, 0, 4, 2), readerOf(variables), rankZero)
           .message(),
       "joining the job of VARIABLES: rank 0 is not on mpirun's host, where the others would look "
       "for it; set MASTER_ADDR to rank 0's host");
   EXPECT_TRUE(
-      findRendezvousAddress(rankOf(Launcher::OpenMpi, 2, 4, 2), readerOf(variables), place).ok());
+      findRendezvousAddress(rankOf(Launcher::OpenMpi, 2, 4, 2), readerOf(variables), rankZero)
+          .ok());
   variables["OMPI_MCA_orte_hnp_uri"] = "tcp://evil:1";
-  EXPECT_EQ(findRendezvousAddress(rankOf(Launcher::OpenMpi, 2, 4, 2), readerOf(variables), place)
+  EXPECT_EQ(findRendezvousAddress(rankOf(Launcher::OpenMpi, 2, 4, 2), readerOf(variables), rankZero)
                 .message(),
             "reading the launch environment: OMPI_MCA_orte_hnp_uri is 'tcp://evil:1', which has no "
             "address of mpirun's host; set MASTER_ADDR to rank 0's host");

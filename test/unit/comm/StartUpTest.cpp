@@ -191,11 +191,11 @@ TEST(StartUpDeathTest, EndsTheProcessWhereNobodyWatchesWorkThatGoesOn) {
 }
 
 TEST(StartUp, LeavesWorkThatKeepersWatchToThem) {
-  std::vector<Phase> told;
+  std::vector<Phase> reported;
   StartUp startUp(rankOf(0, 2, 2), {.seconds = 30,
                                     .workSeconds = 0.1,
                                     .isWatched = [] { return true; },
-                                    .onPhase = [&](Phase phase) { told.push_back(phase); }});
+                                    .onPhase = [&](Phase phase) { reported.push_back(phase); }});
   EXPECT_EQ(startUp.patienceOf(7), 7);
   startUp.enter(Phase::MakingGroups);
   EXPECT_EQ(startUp.patienceOf(7), 7);
@@ -204,7 +204,7 @@ TEST(StartUp, LeavesWorkThatKeepersWatchToThem) {
   ::usleep(500'000);
   startUp.done();
   EXPECT_EQ(startUp.patienceOf(7), 7);
-  EXPECT_EQ(told, (std::vector<Phase>{Phase::MakingGroups, Phase::OpeningData}));
+  EXPECT_EQ(reported, (std::vector<Phase>{Phase::MakingGroups, Phase::OpeningData}));
 }
 
 TEST(StartUp, HasANameForEachPhase) {

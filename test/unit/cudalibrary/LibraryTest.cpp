@@ -115,8 +115,8 @@ Status runOnGpu(ProgramBuilder &builder, const std::vector<Bytes> &at, std::vect
   }
 }
 
-void expectAlike(ProgramBuilder builder, double tolerance,
-                 std::vector<std::string> kernels = {"StridedCopy_transpose4"}) {
+void expectEqualResults(ProgramBuilder builder, double tolerance,
+                        std::vector<std::string> kernels = {"StridedCopy_transpose4"}) {
   std::vector<Bytes> start = randomBuffers(builder), onCpu = start, onGpu;
   Status status = runOnCpu(builder, onCpu);
   ASSERT_TRUE(status.ok()) << status.message();
@@ -200,12 +200,12 @@ ProgramBuilder attentionProgram(const AttentionSize &size) {
 }
 
 TEST(CudaLibrary, AttendsAsTheCpuDoes) {
-  expectAlike(attentionProgram({DType::f32, false, 0}), 1e-5);
-  expectAlike(attentionProgram({DType::f32, true, 0.25f}), 1e-5);
+  expectEqualResults(attentionProgram({DType::f32, false, 0}), 1e-5);
+  expectEqualResults(attentionProgram({DType::f32, true, 0.25f}), 1e-5);
 }
 
 TEST(CudaLibrary, AttendsIn16BitsAsTheCpuDoes) {
-  expectAlike(attentionProgram({DType::bf16, true, 0}), 1e-2);
+  expectEqualResults(attentionProgram({DType::bf16, true, 0}), 1e-2);
 }
 
 TEST(CudaLibrary, LooksUpAndScattersAsTheCpuDoes) {
@@ -236,7 +236,7 @@ TEST(CudaLibrary, LooksUpAndScattersAsTheCpuDoes) {
         builder.add(format::EmbeddingT(look));
       builder.add(std::move(grad));
     }
-    expectAlike(std::move(builder), 1e-5);
+    expectEqualResults(std::move(builder), 1e-5);
   }
 }
 
@@ -272,7 +272,7 @@ TEST(CudaLibrary, CopiesAddsAndZeroesAsTheCpuDoes) {
   half.src_offset = rankScalar(9);
   builder.add(std::move(half));
   builder.add(test::zero(zero));
-  expectAlike(std::move(builder), 1e-6);
+  expectEqualResults(std::move(builder), 1e-6);
 }
 
 // An error before the end of the first step names what the GPU does not have.

@@ -70,7 +70,7 @@ TEST(Permute, DependsOnBothKeys) {
   EXPECT_EQ(order(1, 0), order(1, 0));
 }
 
-// The place of an element is uniform over keys: chi-squared over 10 places, 9 degrees of freedom.
+// The place of an element is uniform over keys: chi-squared over 10 slots, 9 degrees of freedom.
 TEST(Permute, SpreadsEvenly) {
   for (uint64_t element : {0, 3, 9}) {
     double counts[10] = {};
@@ -143,11 +143,11 @@ TEST(Sampler, UsesEachSampleOnceAnEpochInAnotherOrder) {
 // A run that resumes with another release must continue with the samples that it has not seen. The
 // values are from test/run/reference/sampler.py.
 TEST(Sampler, KeepsItsOrder) {
-  auto order = [](uint64_t count, uint64_t seed, std::vector<uint64_t> places) {
+  auto order = [](uint64_t count, uint64_t seed, std::vector<uint64_t> positions) {
     Sampler sampler(count, seed);
-    for (uint64_t &place : places)
-      place = sampler.sample(place);
-    return places;
+    for (uint64_t &position : positions)
+      position = sampler.sample(position);
+    return positions;
   };
   using Order = std::vector<uint64_t>;
   EXPECT_EQ(order(20, 7, {0, 1, 2, 3, 4, 5}), (Order{12, 17, 14, 2, 7, 8}));
@@ -195,7 +195,7 @@ TEST(Sampler, MixesByWeightAndReadsEachSourceInEpochs) {
             sampler.sample(0) * 46 + sampler.sample(1));
 }
 
-// Weights that no block of a million makes whole are rounded, and all places are given away.
+// Weights that no block of a million makes whole are rounded, and all slots are given away.
 TEST(Sampler, RoundsWeightsOfMixtures) {
   constexpr double third = 1.0 / 3;
   Sampler sampler =

@@ -55,14 +55,14 @@ TEST(RankLoads, KnowsNothingWhereOneRankIsNotKnown) {
 // Ranks of other programs have other layers; a layer that no row went to says nothing.
 TEST(ExpertLoads, TheImbalanceIsThatOfTheWorstLayer) {
   const int32_t ofTwo[] = {6, 4, 2, 4};
-  const uint32_t alike[] = {0, 0};
-  EXPECT_DOUBLE_EQ(imbalanceOf(ofTwo, 2, alike), 1.5);
+  const uint32_t similar[] = {0, 0};
+  EXPECT_DOUBLE_EQ(imbalanceOf(ofTwo, 2, similar), 1.5);
   const int32_t ofStages[] = {6, 0, 2, 0, 10, 1, 10, 7};
   const uint32_t stages[] = {0, 0, 1, 1};
   EXPECT_DOUBLE_EQ(imbalanceOf(ofStages, 2, stages), 1.75);
   const int32_t even[] = {0, 5, 0, 5};
-  EXPECT_DOUBLE_EQ(imbalanceOf(even, 2, alike), 1);
-  EXPECT_DOUBLE_EQ(imbalanceOf({}, 0, alike), 1);
+  EXPECT_DOUBLE_EQ(imbalanceOf(even, 2, similar), 1);
+  EXPECT_DOUBLE_EQ(imbalanceOf({}, 0, similar), 1);
 }
 
 TEST(BlockNorms, ABlockEndsWithItsNumber) {

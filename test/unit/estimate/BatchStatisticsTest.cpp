@@ -35,7 +35,7 @@ graph.func @loss(%x: !x {graph.input = "x"}) -> tensor<f32> {
 };
 
 // Mean and variance in forward, the sums of two gradients in backward, of 6 channels in f32.
-TEST_F(BatchStatistics, AreExchangedUnhidden) {
+TEST_F(BatchStatistics, AreReducedUnhidden) {
   BlockCell cell = normalised("");
   Topology topology = *loadTopology("dgx-h100", 1, 8);
   Decisions d;

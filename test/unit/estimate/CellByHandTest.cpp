@@ -288,16 +288,16 @@ TEST_F(CellsByHand, ExpertParallelismDividesTheExpertsAlone) {
   }
   // Dispatch and combine move 128 tokens of 32 numbers to two experts each, and so do their
   // gradients.
-  int exchanges[2] = {};
+  int dispatches[2] = {};
   for (const CellCollective &each : cells.blocks.front().collectives)
     if (each.axis == CellAxis::Ep) {
       EXPECT_EQ(each.kind, CollectiveKind::AllToAll);
       EXPECT_DOUBLE_EQ(each.bytes.at({1, 1, 4}), 2 * 128 * 32 * 4);
       EXPECT_DOUBLE_EQ(each.copies, 2);
-      ++exchanges[each.phase != CellPhase::Forward];
+      ++dispatches[each.phase != CellPhase::Forward];
     }
-  EXPECT_EQ(exchanges[0], 2);
-  EXPECT_EQ(exchanges[1], 2);
+  EXPECT_EQ(dispatches[0], 2);
+  EXPECT_EQ(dispatches[1], 2);
 }
 
 // Folded over tp = 2 the same experts are whole, and a rank dispatches half of the sequence's
@@ -331,19 +331,19 @@ TEST_F(CellsByHand, FoldedExpertsAreWholeAndTakeTheTokensOfARank) {
   ofEach.tp = 0.5;
   ofEach.cp = 0.25;
   ofEach.ep = 0.125;
-  int exchanges = 0;
+  int dispatches = 0;
   for (const CellCollective &each : layer.collectives)
     if (each.axis == CellAxis::Ep) {
       EXPECT_DOUBLE_EQ(each.bytes.at({1, 1, 4}), 2 * 64 * 32 * 4);
       EXPECT_DOUBLE_EQ(each.copies, 2);
       EXPECT_EQ(hiddenShareOf(each, ofEach), ofEach.ep);
-      ++exchanges;
+      ++dispatches;
     } else if (each.axis == CellAxis::Cp) {
       EXPECT_EQ(hiddenShareOf(each, ofEach), each.swapsHeads ? 0 : ofEach.cp);
     } else if (each.axis == CellAxis::Tp) {
       EXPECT_EQ(hiddenShareOf(each, ofEach), ofEach.tp);
     }
-  EXPECT_EQ(exchanges, 4);
+  EXPECT_EQ(dispatches, 4);
   // There are three products forward and six backward, of 2 x 128 rows: as many as with split
   // experts, for every ep.
   const double flops = 2 * (2 * 128 / 2.0) * 32 * 48;

@@ -88,7 +88,7 @@ TEST_F(FusionsTest, JoinsProductsOfOneInput) {
 
 // Indices of ops stay valid, as other ops refer to them; the members of a joined product refer to
 // the first.
-TEST_F(FusionsTest, KeepsPlacesOfOps) {
+TEST_F(FusionsTest, KeepsPositionsOfOps) {
   BlockCell layer = llamaLayer(), joined = apply(layer, &SoftwareStack::joinsProducts);
   ASSERT_EQ(layer.ops.size(), joined.ops.size());
   std::map<int, int> groups;

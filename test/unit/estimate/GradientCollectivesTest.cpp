@@ -29,7 +29,7 @@ TEST(ExposedSeconds, AreOfTheLastBucketAtLeast) {
 }
 
 // Gradients of 64 MB in buckets of 16 MB between 8 ranks.
-TEST(ExchangeIn, SendsWholeBuckets) {
+TEST(ReductionIn, SendsWholeBuckets) {
   Result<Topology> topology = loadTopology("dgx-h100");
   ASSERT_TRUE(topology.ok());
   AxisGroups groups;
@@ -49,7 +49,7 @@ TEST(ExchangeIn, SendsWholeBuckets) {
 
 // If ZeRO shards among 4 of 8 ranks, these collectives parts, and each rank's part is reduced
 // between the groups.
-TEST(ExchangeIn, AddsUpPartsBetweenGroups) {
+TEST(ReductionIn, AddsUpPartsBetweenGroups) {
   Result<Topology> topology = loadTopology("dgx-h100");
   ASSERT_TRUE(topology.ok());
   AxisGroups groups;
@@ -109,7 +109,7 @@ TEST(ShardGroups, HaveTensorRanksOfFoldedExperts) {
 
 // 320 MB between 8 ranks are two of Megatron-Core's buckets. The time that the passes can hide does
 // not end with the last bucket.
-TEST(ExchangeIn, MakesTheBucketsOfTheStack) {
+TEST(ReductionIn, MakesTheBucketsOfTheStack) {
   Result<Topology> topology = loadTopology("dgx-h100");
   ASSERT_TRUE(topology.ok());
   AxisGroups groups;

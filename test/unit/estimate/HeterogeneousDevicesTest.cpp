@@ -43,7 +43,7 @@ double bestOf(const std::vector<ChunkDevices> &chunks, LayerChunks &cut, int64_t
   return best;
 }
 
-TEST(CutOverUnlike, IsTheBestOfAllCuts) {
+TEST(CutOverHeterogeneous, IsTheBestOfAllCuts) {
   std::mt19937 random(3);
   auto seconds = [&] { return std::uniform_real_distribution<double>(0.1, 2)(random); };
   int possible = 0;
@@ -79,15 +79,15 @@ TEST(StageDevices, OfTwoKindsOfDevices) {
   Decisions d;
   d.tp = 8;
   d.pp = 8;
-  StageDevices places = devicesOfStages(d, mixed());
-  EXPECT_EQ(places.kindOfStage, (std::vector<size_t>{0, 0, 0, 0, 1, 1, 1, 1}));
-  ASSERT_EQ(places.kinds.size(), 2u);
-  EXPECT_NE(places.kinds[0].device.name.find("A100"), std::string::npos);
-  EXPECT_NE(places.kinds[1].device.name.find("H100"), std::string::npos);
-  EXPECT_EQ(places.kinds[0].numDevices(), 8);
-  ASSERT_EQ(places.boundaries.size(), 7u);
+  StageDevices stageDevices = devicesOfStages(d, mixed());
+  EXPECT_EQ(stageDevices.kindOfStage, (std::vector<size_t>{0, 0, 0, 0, 1, 1, 1, 1}));
+  ASSERT_EQ(stageDevices.kinds.size(), 2u);
+  EXPECT_NE(stageDevices.kinds[0].device.name.find("A100"), std::string::npos);
+  EXPECT_NE(stageDevices.kinds[1].device.name.find("H100"), std::string::npos);
+  EXPECT_EQ(stageDevices.kinds[0].numDevices(), 8);
+  ASSERT_EQ(stageDevices.boundaries.size(), 7u);
   // The A100's adapters have less than 6,400 Gbit/s for the 8 ranks of a stage.
-  EXPECT_LE(places.boundaries[3].bandwidth, places.boundaries[5].bandwidth);
+  EXPECT_LE(stageDevices.boundaries[3].bandwidth, stageDevices.boundaries[5].bandwidth);
   d.partOrder = 1;
   StageDevices reversed = devicesOfStages(d, mixed());
   EXPECT_NE(reversed.kinds[reversed.kindOfStage[0]].device.name.find("H100"), std::string::npos);

@@ -87,7 +87,7 @@ TEST_F(PartialRecompute, ExpertsAreAGroup) {
   EXPECT_EQ(products, (Names{{"linear", 5}, {"expert_linear", 3}}));
   // Tokens stay with their experts: only full recomputation dispatches them again.
   for (auto [index, op] : llvm::enumerate(cell.ops))
-    if (op.isExchange && op.phase == CellPhase::Forward) {
+    if (op.isDispatch && op.phase == CellPhase::Forward) {
       EXPECT_FALSE(op.runsAgain.any());
       EXPECT_FALSE(llvm::is_contained(cell.selectiveOps, static_cast<int>(index)));
     }

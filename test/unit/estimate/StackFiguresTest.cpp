@@ -45,7 +45,7 @@ BlockCell cellOfEachKind() {
   cell.ops[4].joined = true;
   cell.ops[5].isComposite = true;
   cell.ops[6].isLoss = true;
-  cell.ops[7].isExchange = true;
+  cell.ops[7].isDispatch = true;
   cell.ops[8].isInPlace = true;
   cell.ops[9].isEpilogue = true;
   cell.ops[9].unmovedBytes.parts[0] = 5e8;

@@ -620,7 +620,7 @@ TEST_F(StepByHand, AddsUpWhatTensorParallelismShares) {
 
 // The last chunk's reduction and the first one's gather wait for half of the time that the passes
 // cannot hide if a stage has two chunks, here half: a quarter of each.
-TEST_F(StepByHand, ExchangesTheLastChunkAlone) {
+TEST_F(StepByHand, ReducesTheLastChunkAlone) {
   layer().denseParameters = 1e9;
   cells.overlap.gradients = 0.5;
   Decisions d = pipeline(ScheduleKind::Interleaved, 2, 4);
@@ -636,7 +636,7 @@ TEST_F(StepByHand, ExchangesTheLastChunkAlone) {
 }
 
 // Other micro-batches hide them too: here there is only one, whose passes take 14 and 4 ms.
-TEST_F(StepByHand, ExchangesBesideTheMicroBatchesThatThereAre) {
+TEST_F(StepByHand, ReducesBesideTheMicroBatchesThatThereAre) {
   for (double BlockCost::*part :
        {&BlockCost::forward, &BlockCost::backwardInput, &BlockCost::backwardWeight})
     layer().*part *= 1e-3;

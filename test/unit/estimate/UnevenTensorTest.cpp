@@ -103,9 +103,9 @@ TEST_F(UnevenTensor, CostsEachStageAsTheMeshOfItsRanks) {
         std::vector<StageEstimate> stages = stagesOf(d);
         for (size_t stage = 0; stage < 3; ++stage) {
           int64_t part = ranksOfStage(d, topology, static_cast<int64_t>(stage)).front() / 8;
-          Decisions alike = d.onPart(static_cast<size_t>(part));
-          ASSERT_EQ(alike.tp, tensor[static_cast<size_t>(part)]);
-          StageEstimate other = stagesOf(alike)[stage];
+          Decisions similar = d.onPart(static_cast<size_t>(part));
+          ASSERT_EQ(similar.tp, tensor[static_cast<size_t>(part)]);
+          StageEstimate other = stagesOf(similar)[stage];
           const StageEstimate &own = stages[stage];
           EXPECT_EQ(own.forward, other.forward);
           EXPECT_EQ(own.backwardInput, other.backwardInput);

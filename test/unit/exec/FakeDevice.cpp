@@ -63,8 +63,8 @@ rt::Status FakeDevice::createGroup(Control &, const GroupSpec &spec, int &number
   Group group;
   for (size_t i = 0; i < spec.ranks.size(); ++i)
     if (static_cast<int>(spec.ranks[i]) == rank) {
-      group.place = i % spec.size;
-      size_t first = i - group.place;
+      group.memberIndex = i % spec.size;
+      size_t first = i - group.memberIndex;
       group.ranks.assign(spec.ranks.begin() + static_cast<ptrdiff_t>(first),
                          spec.ranks.begin() + static_cast<ptrdiff_t>(first + spec.size));
     }
@@ -164,7 +164,7 @@ bool FakeDevice::holds(const Memory &saved) const {
 std::vector<FakeDevice::Item *> FakeDevice::matchedTransfer(Item &mine, const Group &group) const {
   const format::Transfer &op = *mine.what().source->op_as_Transfer();
   bool sends = op.kind() == format::TransferKind::send;
-  int peer = group.ranks[(group.place + op.shift()) % group.ranks.size()];
+  int peer = group.ranks[(group.memberIndex + op.shift()) % group.ranks.size()];
   FakeDevice &device = *job.devices[static_cast<size_t>(peer)];
   for (size_t stream = 0; stream < device.queues.size(); ++stream) {
     if (device.position.next[stream] >= device.queues[stream].size())

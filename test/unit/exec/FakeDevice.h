@@ -117,7 +117,7 @@ private:
   };
   struct Group {
     std::vector<int> ranks;
-    size_t place = 0; // place of this rank
+    size_t memberIndex = 0; // position of this rank
   };
 
   void add(int stream, Item item) {

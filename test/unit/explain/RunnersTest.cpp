@@ -25,53 +25,53 @@ Plan candidate(double seconds, int64_t bytes) {
 } // namespace
 
 TEST(RunnersUp, LeaveOutOrdersThatMakeNoDifference) {
-  PlanResult outcome;
-  outcome.best = candidate(10, 100);
-  outcome.others = {candidate(10, 100), candidate(11, 100), candidate(12, 100)};
-  outcome.others[0].decisions.order = {'p', 't', 'c', 'd'};
-  outcome.others[1].decisions.zero = 1;
-  outcome.others[2].decisions.zero = 2;
-  std::vector<const Plan *> shown = runnersUp(outcome, 1);
+  PlanResult planResult;
+  planResult.best = candidate(10, 100);
+  planResult.others = {candidate(10, 100), candidate(11, 100), candidate(12, 100)};
+  planResult.others[0].decisions.order = {'p', 't', 'c', 'd'};
+  planResult.others[1].decisions.zero = 1;
+  planResult.others[2].decisions.zero = 2;
+  std::vector<const Plan *> shown = runnersUp(planResult, 1);
   ASSERT_EQ(shown.size(), 1u);
-  EXPECT_EQ(shown[0], &outcome.others[1]);
-  EXPECT_EQ(runnersUp(outcome, 5).size(), 2u);
+  EXPECT_EQ(shown[0], &planResult.others[1]);
+  EXPECT_EQ(runnersUp(planResult, 5).size(), 2u);
 }
 
 // Each plan needs less memory than all before it, and none is more than a quarter slower.
 TEST(PlansWithLessMemory, AreTheFrontierNearThePlan) {
-  PlanResult outcome;
-  outcome.best = candidate(10, 100);
-  outcome.others = {candidate(10.5, 120), candidate(11, 80), candidate(11.5, 90), candidate(12, 60),
-                    candidate(13, 10)};
-  for (auto [index, other] : llvm::enumerate(outcome.others))
+  PlanResult planResult;
+  planResult.best = candidate(10, 100);
+  planResult.others = {candidate(10.5, 120), candidate(11, 80), candidate(11.5, 90),
+                       candidate(12, 60), candidate(13, 10)};
+  for (auto [index, other] : llvm::enumerate(planResult.others))
     other.decisions.microBatch += static_cast<int64_t>(index);
-  std::vector<const Plan *> leaner = plansWithLessMemory(outcome, 0.25, 4);
+  std::vector<const Plan *> leaner = plansWithLessMemory(planResult, 0.25, 4);
   ASSERT_EQ(leaner.size(), 2u);
-  EXPECT_EQ(leaner[0], &outcome.others[1]);
-  EXPECT_EQ(leaner[1], &outcome.others[3]);
+  EXPECT_EQ(leaner[0], &planResult.others[1]);
+  EXPECT_EQ(leaner[1], &planResult.others[3]);
 }
 
 // Less than 1 % of the plan's memory is no reason for a row.
 TEST(PlansWithLessMemory, SaveWhatCounts) {
-  PlanResult outcome;
-  outcome.best = candidate(10, 1000);
-  outcome.others = {candidate(11, 995), candidate(12, 990), candidate(12.1, 985)};
-  for (auto [index, other] : llvm::enumerate(outcome.others))
+  PlanResult planResult;
+  planResult.best = candidate(10, 1000);
+  planResult.others = {candidate(11, 995), candidate(12, 990), candidate(12.1, 985)};
+  for (auto [index, other] : llvm::enumerate(planResult.others))
     other.decisions.microBatch += static_cast<int64_t>(index) + 1;
-  std::vector<const Plan *> leaner = plansWithLessMemory(outcome, 0.25, 4);
+  std::vector<const Plan *> leaner = plansWithLessMemory(planResult, 0.25, 4);
   ASSERT_EQ(leaner.size(), 1u);
-  EXPECT_EQ(leaner[0], &outcome.others[1]);
+  EXPECT_EQ(leaner[0], &planResult.others[1]);
 }
 
 // A plan may be simpler than one that is faster: what that one takes for it is said.
 TEST(LosesOn, NamesWhatAFasterPlanTakes) {
-  Plan plan = candidate(10, 100), faster = candidate(9.9, 100), alike = candidate(9.9999, 100);
-  faster.decisions.pp = faster.decisions.virtualStages = alike.decisions.pp = 2;
+  Plan plan = candidate(10, 100), faster = candidate(9.9, 100), similar = candidate(9.9999, 100);
+  faster.decisions.pp = faster.decisions.virtualStages = similar.decisions.pp = 2;
   EXPECT_EQ(losesOn(plan, faster), "faster, with pipeline parallelism, virtual stages");
-  EXPECT_EQ(losesOn(plan, alike), "a tie");
+  EXPECT_EQ(losesOn(plan, similar), "a tie");
   plan.predicted.fitProbability = 0.95;
-  alike.predicted.fitProbability = 0.9;
-  EXPECT_EQ(whyNot(plan, alike), "a tie, fits with 90.0 %");
+  similar.predicted.fitProbability = 0.9;
+  EXPECT_EQ(whyNot(plan, similar), "a tie, fits with 90.0 %");
 }
 
 TEST(LabelsOf, NameSettingsThatDiffer) {
@@ -151,17 +151,17 @@ TEST(LabelsOf, AreNeverTheSameInAList) {
   std::mt19937 random(3);
   size_t labels = 0, detailed = 0;
   for (int list = 0; list < 200; ++list) {
-    PlanResult outcome;
-    outcome.best = randomPlan(random);
+    PlanResult planResult;
+    planResult.best = randomPlan(random);
     for (int other = 0; other < 40; ++other)
-      outcome.others.push_back(randomPlan(random));
-    llvm::sort(outcome.others, [](const Plan &a, const Plan &b) {
+      planResult.others.push_back(randomPlan(random));
+    llvm::sort(planResult.others, [](const Plan &a, const Plan &b) {
       return a.predicted.stepSeconds < b.predicted.stepSeconds;
     });
     for (const std::vector<const Plan *> &shown :
-         {runnersUp(outcome, 12), plansWithLessMemory(outcome, 0.25, 12)}) {
+         {runnersUp(planResult, 12), plansWithLessMemory(planResult, 0.25, 12)}) {
       std::set<std::string> seen{""};
-      for (const std::string &label : labelsOf(outcome.best, shown)) {
+      for (const std::string &label : labelsOf(planResult.best, shown)) {
         EXPECT_TRUE(seen.insert(label).second) << "list " << list << ": '" << label << "'";
         detailed += label.find(" layers") != std::string::npos;
       }
@@ -175,13 +175,13 @@ TEST(LabelsOf, AreNeverTheSameInAList) {
 // A plan with the same text as an earlier one is the same plan.
 TEST(RunnersUp, HaveEachPlanOnce) {
   std::mt19937 random(5);
-  PlanResult outcome;
-  outcome.best = randomPlan(random);
-  outcome.others = {outcome.best, randomPlan(random), outcome.best};
-  outcome.others[0].predicted.peakMemoryBytes -= 60;
-  EXPECT_EQ(runnersUp(outcome, 5), (std::vector<const Plan *>{&outcome.others[1]}));
-  outcome.others[1] = outcome.best;
-  EXPECT_TRUE(plansWithLessMemory(outcome, 10, 5).empty());
+  PlanResult planResult;
+  planResult.best = randomPlan(random);
+  planResult.others = {planResult.best, randomPlan(random), planResult.best};
+  planResult.others[0].predicted.peakMemoryBytes -= 60;
+  EXPECT_EQ(runnersUp(planResult, 5), (std::vector<const Plan *>{&planResult.others[1]}));
+  planResult.others[1] = planResult.best;
+  EXPECT_TRUE(plansWithLessMemory(planResult, 10, 5).empty());
 }
 
 TEST(LosesOn, NamesTheLargestParts) {

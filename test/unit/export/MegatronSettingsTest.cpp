@@ -55,7 +55,7 @@ TEST(MegatronSettings, RecomputesWholeChunksThatAreSmallerThanTheBlock) {
   EXPECT_EQ(settings->recomputedLayers, 3);
 }
 
-TEST(MegatronSettings, RefusesStagesThatRecomputeUnlikeEachOther) {
+TEST(MegatronSettings, RefusesStagesThatRecomputeDifferently) {
   Plan plan = planOf({3, 3});
   recompute(plan, {{"full", "full", "none"}, {"full", "none", "none"}});
   Result<MegatronSettings> settings = settingsOf(plan);

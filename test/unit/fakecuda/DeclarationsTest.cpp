@@ -30,15 +30,16 @@ namespace {
 
 // Types are passed in the same way if both are pointers, or numbers or enums of one size.
 template <typename A, typename B>
-constexpr bool isAlike = std::is_pointer_v<A> ? std::is_pointer_v<B>
-                                              : !std::is_pointer_v<B> && sizeof(A) == sizeof(B) &&
-                                                    std::is_class_v<A> == std::is_class_v<B>;
-template <> constexpr bool isAlike<void, void> = true;
+constexpr bool isSameType =
+    std::is_pointer_v<A> ? std::is_pointer_v<B>
+                         : !std::is_pointer_v<B> && sizeof(A) == sizeof(B) &&
+                               std::is_class_v<A> == std::is_class_v<B>;
+template <> constexpr bool isSameType<void, void> = true;
 
 template <typename A, typename B> struct SameCall : std::false_type {};
 template <typename A, typename B, typename... As, typename... Bs>
 requires(sizeof...(As) == sizeof...(Bs)) struct SameCall<A (*)(As...), B (*)(Bs...)>
-    : std::bool_constant<isAlike<A, B> && (isAlike<As, Bs> && ...)> {
+    : std::bool_constant<isSameType<A, B> && (isSameType<As, Bs> && ...)> {
 };
 
 // Returns true if the symbol is the version that the header selects. For elapsed times we use the

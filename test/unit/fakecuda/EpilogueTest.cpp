@@ -124,20 +124,20 @@ void expectRight(const OneProduct &product, CudaRank at) {
       for (uint64_t i = 0; i < k; ++i)
         sum += static_cast<double>(a[row * k + i]) *
                static_cast<double>(product.transposed ? b[column * k + i] : b[i * n + column]);
-      uint64_t place = row * n + column;
+      uint64_t position = row * n + column;
       if (product.kind.addend)
-        sum += static_cast<double>(addend[place]);
+        sum += static_cast<double>(addend[position]);
       if (hasBias(epilogue))
         sum += static_cast<double>(bias[column]);
       if (epilogue == Epilogue::gelu_aux_bias)
-        near(static_cast<double>(aux[place]), sum);
+        near(static_cast<double>(aux[position]), sum);
       else
-        EXPECT_EQ(aux[place], before[place]);
+        EXPECT_EQ(aux[position], before[position]);
       double wanted =
-          epilogue == Epilogue::dgelu ? sum * geluGrad(static_cast<double>(before[place]))
+          epilogue == Epilogue::dgelu ? sum * geluGrad(static_cast<double>(before[position]))
           : epilogue == Epilogue::gelu_bias || epilogue == Epilogue::gelu_aux_bias ? gelu(sum)
                                                                                    : sum;
-      near(static_cast<double>(c[place]), wanted);
+      near(static_cast<double>(c[position]), wanted);
     }
 }
 

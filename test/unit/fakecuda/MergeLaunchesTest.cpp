@@ -15,8 +15,8 @@ using test::ProgramBuilder;
 
 // Kernels are distinguished by address alone.
 cu::Function kernel(size_t number) {
-  static char places[4];
-  return reinterpret_cast<cu::Function>(&places[number]);
+  static char handles[4];
+  return reinterpret_cast<cu::Function>(&handles[number]);
 }
 
 // Reads cell `from` and writes cell `to`, of 8 bytes each.

@@ -25,21 +25,21 @@ TEST(NcclVersion, TakesBuildsThatKeepTheOrderOfLaunches) {
 
 TEST(NcclVersion, RefusesBuildsThatDeadlockOrDoNotStart) {
   const std::string what = "NCCL, by which ranks on several GPUs exchange data, is version ";
-  const std::string place = ", or name its folder in LD_LIBRARY_PATH";
+  const std::string advice = ", or name its folder in LD_LIBRARY_PATH";
   EXPECT_EQ(refusal(22605, 12080, 13000),
             what + "2.26.5, which deadlocks pipelines: install NVIDIA's NCCL 2.27.3 or later" +
-                place);
+                advice);
   EXPECT_EQ(refusal(22702, 12090, 13000).find(what + "2.27.2, which deadlocks"), 0u);
   EXPECT_EQ(refusal(22703, 12020, 13000),
             what +
                 "2.27.3 built with CUDA 12.2, which deadlocks pipelines: install a build of "
                 "CUDA 12.3 or later" +
-                place);
+                advice);
   EXPECT_EQ(refusal(22809, 13000, 12090),
             what +
                 "2.28.9 built with CUDA 13.0, and the driver is of CUDA 12.9: update the NVIDIA "
                 "driver, or install the build of NCCL for CUDA 12" +
-                place);
+                advice);
 }
 
 TEST(NcclVersion, FindsTheToolkitInTheBytesOfALibrary) {

@@ -395,9 +395,9 @@ TEST(VerifyInstructions, RejectsVectorsThatAreNotAligned) {
   ASSERT_TRUE(verifyManifest(manifest, "m.dte").ok());
   const auto *copy =
       manifest.programs()->Get(0)->tasks()->Get(0)->instructions()->Get(0)->op_as_StridedCopy();
-  auto place = const_cast<uint8_t *>(
+  auto position = const_cast<uint8_t *>(
       reinterpret_cast<const flatbuffers::Table *>(copy)->GetAddressOf(StridedCopy::VT_SIZES));
-  flatbuffers::WriteScalar(place, flatbuffers::ReadScalar<flatbuffers::uoffset_t>(place) + 4);
+  flatbuffers::WriteScalar(position, flatbuffers::ReadScalar<flatbuffers::uoffset_t>(position) + 4);
   rt::Status status = verifyManifest(manifest, "m.dte");
   EXPECT_NE(status.message().find("its sizes or strides are not aligned to 8 bytes"),
             std::string::npos)

@@ -87,8 +87,8 @@ private:
   uint32_t streams, buffer = 0;
 };
 
-// Returns two stages on two ranks each: stage 0 sends to the rank of its place in stage 1, and gets
-// an answer.
+// Returns two stages on two ranks each: stage 0 sends to the rank of its position in stage 1, and
+// gets an answer.
 Job twoStages() {
   Job job({{"pp", 2}, {"dp", 2}}, {0, 0, 1, 1});
   uint32_t pair = job.group(2, {0, 2, 1, 3});
@@ -396,7 +396,7 @@ TEST(VerifyTransfers, TakesAQuarterOfAMillionRanks) {
 }
 
 // In a list in which every rank has another position, there are as many kinds of ranks as ranks.
-TEST(VerifyTransfers, GivesUpOnThousandsOfUnlikeRanks) {
+TEST(VerifyTransfers, GivesUpOnThousandsOfDifferentRanks) {
   auto chain = [](uint32_t ranks) {
     std::vector<uint32_t> rankProgram(ranks, 1);
     rankProgram[0] = 0;

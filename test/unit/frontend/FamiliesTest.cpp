@@ -116,9 +116,9 @@ TEST(Families, KeepWeightsThatFilesFuse) {
   EXPECT_EQ(phi3.shapeOf("self_attn.qkv_proj.weight"), (Shape{8, 8, 32}));
   EXPECT_EQ(phi3.shapeOf("mlp.gate_up_proj.weight"), (Shape{2, 24, 32}));
   // As many kv heads as heads: three equal parts, whose heads split.
-  Imported alike(R"("model_type": "phi3")");
-  ASSERT_TRUE(alike.module) << alike.error;
-  EXPECT_EQ(alike.shapeOf("self_attn.qkv_proj.weight"), (Shape{3, 4, 8, 32}));
+  Imported similar(R"("model_type": "phi3")");
+  ASSERT_TRUE(similar.module) << similar.error;
+  EXPECT_EQ(similar.shapeOf("self_attn.qkv_proj.weight"), (Shape{3, 4, 8, 32}));
 }
 
 // Queries and keys of the block are rotated, 1/4 of 8 elements by one angle.
@@ -211,10 +211,10 @@ TEST(Families, HaveARotaryEmbeddingForLayersWithAWindow) {
   EXPECT_EQ(gemma3.count<graph::RepeatOp>(), 2);
   EXPECT_EQ(gemma3.windows(), (Shape{0, 0}));
   EXPECT_EQ(gemma3.shapeOf("self_attn.q_norm.weight"), Shape{8});
-  Imported alike("\"model_type\": \"gemma3_text\", \"rope_local_base_freq\": 1e6, " + sizes);
-  ASSERT_TRUE(alike.module) << alike.error;
-  EXPECT_EQ(alike.count<graph::RotaryTableOp>(), 1);
-  EXPECT_EQ(alike.count<graph::RepeatOp>(), 1);
+  Imported similar("\"model_type\": \"gemma3_text\", \"rope_local_base_freq\": 1e6, " + sizes);
+  ASSERT_TRUE(similar.module) << similar.error;
+  EXPECT_EQ(similar.count<graph::RotaryTableOp>(), 1);
+  EXPECT_EQ(similar.count<graph::RepeatOp>(), 1);
   Imported olmo3(R"("model_type": "olmo3", "sliding_window": 4, "rope_parameters":
                     {"full_attention": {"rope_type": "linear", "factor": 2.0}})");
   ASSERT_TRUE(olmo3.module) << olmo3.error;

@@ -144,9 +144,9 @@ public:
 
   // Returns the element of bias that is added to the score of query t and key s.
   static int64_t biasIndex(const Tensor &bias, int64_t b, int64_t h, int64_t t, int64_t s) {
-    int64_t index = 0, place[] = {b, h, t, s};
+    int64_t index = 0, coordinates[] = {b, h, t, s};
     for (int64_t dim = 0; dim < 4; ++dim)
-      index = index * bias.dim(dim) + (bias.dim(dim) == 1 ? 0 : place[dim]);
+      index = index * bias.dim(dim) + (bias.dim(dim) == 1 ? 0 : coordinates[dim]);
     return index;
   }
 

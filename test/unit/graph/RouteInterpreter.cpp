@@ -72,7 +72,7 @@ public:
 
   void visit(PlaceRowsOp op) {
     Tensor experts = values[op.getExperts()];
-    Tensor places = Tensor::zeros(op.getPlaces().getType());
+    Tensor rowOf = Tensor::zeros(op.getRowOf().getType());
     Tensor counts = Tensor::zeros(op.getCounts().getType());
     std::vector<size_t> order(experts.data.size());
     std::iota(order.begin(), order.end(), 0);
@@ -85,42 +85,42 @@ public:
     for (size_t row = 0; row < order.size(); ++row) {
       int64_t block = static_cast<int64_t>(experts.data[order[row]]) / ofRank * samples +
                       static_cast<int64_t>(order[row]) / ofSample;
-      places.data[order[row]] = static_cast<double>(
+      rowOf.data[order[row]] = static_cast<double>(
           op.getRanks() == 1 ? static_cast<int64_t>(row) : block * ofSample + filled[block]++);
     }
     for (size_t i = 0; i < experts.data.size(); ++i)
       counts.data[i / ofSample * counts.dim(1) + static_cast<int64_t>(experts.data[i])] += 1;
-    values[op.getPlaces()] = places;
+    values[op.getRowOf()] = rowOf;
     values[op.getCounts()] = counts;
   }
 
   void visit(ExchangeOp op) { values[op.getResult()] = values[op.getX()]; }
   void visit(PlaceBlocksOp op) {
-    Tensor counts = values[op.getCounts()], places = Tensor::zeros(op.getType());
-    int64_t samples = counts.dim(0), experts = counts.dim(1), rows = places.dim(2);
-    int64_t ofRank = experts / places.dim(0), next = 0;
-    std::vector<int64_t> filled(places.dim(0) * samples, 0);
+    Tensor counts = values[op.getCounts()], rowOf = Tensor::zeros(op.getType());
+    int64_t samples = counts.dim(0), experts = counts.dim(1), rows = rowOf.dim(2);
+    int64_t ofRank = experts / rowOf.dim(0), next = 0;
+    std::vector<int64_t> filled(rowOf.dim(0) * samples, 0);
     for (int64_t e = 0; e < experts; ++e)
       for (int64_t b = 0; b < samples; ++b)
         for (double i = 0; i < counts.data[b * experts + e]; ++i) {
           int64_t block = e / ofRank * samples + b;
-          places.data[block * rows + filled[block]++] = static_cast<double>(next++);
+          rowOf.data[block * rows + filled[block]++] = static_cast<double>(next++);
         }
     for (size_t block = 0; block < filled.size(); ++block)
       for (int64_t row = filled[block]; row < rows; ++row)
-        places.data[static_cast<int64_t>(block) * rows + row] = static_cast<double>(-1 - next++);
-    values[op.getResult()] = places;
+        rowOf.data[static_cast<int64_t>(block) * rows + row] = static_cast<double>(-1 - next++);
+    values[op.getResult()] = rowOf;
   }
   void visit(SortRowsOp op) {
     Tensor blocks = values[op.getBlocks()], rows = Tensor::zeros(op.getType());
-    eachPlace(values[op.getPlaces()], blocks.dim(3),
-              [&](int64_t row, int64_t ofBlock) { rows.data[row] = blocks.data[ofBlock]; });
+    eachRowIndex(values[op.getRowOf()], blocks.dim(3),
+                 [&](int64_t row, int64_t ofBlock) { rows.data[row] = blocks.data[ofBlock]; });
     values[op.getResult()] = rows;
   }
   void visit(UnsortRowsOp op) {
     Tensor rows = values[op.getRows()], blocks = Tensor::zeros(op.getType());
-    eachPlace(values[op.getPlaces()], rows.dim(3),
-              [&](int64_t row, int64_t ofBlock) { blocks.data[ofBlock] = rows.data[row]; });
+    eachRowIndex(values[op.getRowOf()], rows.dim(3),
+                 [&](int64_t row, int64_t ofBlock) { blocks.data[ofBlock] = rows.data[row]; });
     values[op.getResult()] = blocks;
   }
 
@@ -212,19 +212,19 @@ private:
   template <typename OpTy>
   void eachChoice(OpTy op, int64_t columns,
                   llvm::function_ref<void(int64_t, int64_t, int64_t)> meet) {
-    Tensor places = values[op.getPlaces()];
-    for (size_t choice = 0; choice < places.data.size(); ++choice)
+    Tensor rowOf = values[op.getRowOf()];
+    for (size_t choice = 0; choice < rowOf.data.size(); ++choice)
       for (int64_t h = 0; h < columns; ++h)
-        meet(static_cast<int64_t>(places.data[choice]) * columns + h,
-             static_cast<int64_t>(choice) / places.dim(2) * columns + h,
+        meet(static_cast<int64_t>(rowOf.data[choice]) * columns + h,
+             static_cast<int64_t>(choice) / rowOf.dim(2) * columns + h,
              static_cast<int64_t>(choice));
   }
 
-  static void eachPlace(const Tensor &places, int64_t columns,
-                        llvm::function_ref<void(int64_t, int64_t)> meet) {
-    for (size_t row = 0; row < places.data.size(); ++row)
-      for (int64_t h = 0; h < columns && places.data[row] >= 0; ++h)
-        meet(static_cast<int64_t>(places.data[row]) * columns + h,
+  static void eachRowIndex(const Tensor &rowOf, int64_t columns,
+                           llvm::function_ref<void(int64_t, int64_t)> meet) {
+    for (size_t row = 0; row < rowOf.data.size(); ++row)
+      for (int64_t h = 0; h < columns && rowOf.data[row] >= 0; ++h)
+        meet(static_cast<int64_t>(rowOf.data[row]) * columns + h,
              static_cast<int64_t>(row) * columns + h);
   }
 

@@ -13,12 +13,12 @@ static void runBatchNorm(BatchNormaliseOp op, Values &values) {
   Tensor variance = mean, unbiased = mean;
   const Tensor x = values[op.getX()], w = values[op.getWeight()], b = values[op.getBias()];
   int64_t rows = x.dim(0), channels = x.dim(1),
-          places = x.count(2, static_cast<int64_t>(x.shape.size()));
-  auto n = static_cast<double>(rows * places);
+          positions = x.count(2, static_cast<int64_t>(x.shape.size()));
+  auto n = static_cast<double>(rows * positions);
   auto forChannel = [&](int64_t channel, auto body) {
     for (int64_t row = 0; row < rows; ++row)
-      for (int64_t place = 0; place < places; ++place)
-        body((row * channels + channel) * places + place);
+      for (int64_t position = 0; position < positions; ++position)
+        body((row * channels + channel) * positions + position);
   };
   for (int64_t c = 0; c < channels; ++c) {
     forChannel(c, [&](int64_t at) { mean.data[c] += x.data[at] / n; });

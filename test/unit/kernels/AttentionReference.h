@@ -52,14 +52,14 @@ inline std::string describe(const AttentionSizes &s) {
 inline std::vector<int32_t> documentsOf(int64_t batch, int64_t keys,
                                         const std::vector<int64_t> &lengths) {
   std::vector<int32_t> numbers;
-  size_t place = 0;
+  size_t coordinates = 0;
   for (int64_t sample = 0; sample < batch; ++sample) {
-    int64_t left = lengths[place] / (sample + 1);
+    int64_t left = lengths[coordinates] / (sample + 1);
     int32_t number = 0;
     for (int64_t key = 0; key < keys; ++key) {
       while (left-- <= 0) {
-        place = (place + 1) % lengths.size(), left = lengths[place];
-        number += 1 + static_cast<int32_t>(place);
+        coordinates = (coordinates + 1) % lengths.size(), left = lengths[coordinates];
+        number += 1 + static_cast<int32_t>(coordinates);
       }
       numbers.push_back(number);
     }
@@ -165,9 +165,9 @@ struct AttentionReference {
 private:
   // Returns the element of bias for a score.
   static size_t biasIndex(const AttentionSizes &s, int64_t b, int64_t h, int64_t i, int64_t j) {
-    int64_t index = 0, place[] = {b, h, i, j};
+    int64_t index = 0, coordinates[] = {b, h, i, j};
     for (size_t dim = 0; dim < 4; ++dim)
-      index = index * s.bias[dim] + (s.bias[dim] > 1 ? place[dim] : 0);
+      index = index * s.bias[dim] + (s.bias[dim] > 1 ? coordinates[dim] : 0);
     return static_cast<size_t>(index);
   }
 

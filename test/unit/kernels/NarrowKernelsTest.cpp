@@ -218,11 +218,11 @@ TEST(NarrowGemm, MultipliesSubnormalNumbers) {
   const int64_t size = 48, batch = 3;
   for (ElementType type : kNarrow)
     for (bool isOfA : {true, false})
-      for (int64_t place : {int64_t(0), size * size / 2 + 7, batch * size * size - 1}) {
+      for (int64_t position : {int64_t(0), size * size / 2 + 7, batch * size * size - 1}) {
         std::vector<float> small(batch * size * size), large(batch * size * size);
         float tiny = type == ElementType::BF16 ? 0x1.cp-128f : 0x1.8p-20f;
         float big = type == ElementType::BF16 ? 0x1p120f : 0x1p10f;
-        small[place] = -tiny;
+        small[position] = -tiny;
         std::fill(large.begin(), large.end(), big);
         auto a = narrowed(type, isOfA ? small : large), b = narrowed(type, isOfA ? large : small);
         std::vector<float> found(batch * size * size, -7.0f);
@@ -244,9 +244,9 @@ TEST(NarrowGemm, MultipliesSubnormalNumbers) {
         narrowGemm(args, pool);
         for (int64_t i = 0; i < batch * size * size; ++i) {
           int64_t matrix = i / (size * size), row = i / size % size, column = i % size;
-          int64_t line = isOfA ? place / size % size : place % size;
-          bool reads = matrix == place / (size * size) && (isOfA ? row : column) == line;
-          ASSERT_EQ(found[i], reads ? -tiny * big : 0) << "element " << i << " place " << place;
+          int64_t line = isOfA ? position / size % size : position % size;
+          bool reads = matrix == position / (size * size) && (isOfA ? row : column) == line;
+          ASSERT_EQ(found[i], reads ? -tiny * big : 0) << "element " << i << " place " << position;
         }
       }
 }

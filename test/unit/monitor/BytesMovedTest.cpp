@@ -44,15 +44,15 @@ TEST(BytesMoved, AreNoneOfAProcessThatIsNotThere) {
 TEST(Progress, SaysAtWhichPhaseOfTheStartARankIs) {
   auto page = std::make_unique<ProgressPage>();
   Progress progress(*page, -1);
-  EXPECT_EQ(standingOf(*page, {}, 0).place, "starting");
+  EXPECT_EQ(standingOf(*page, {}, 0).position, "starting");
   uint64_t before = standingOf(*page, {}, 0).moves;
   progress.enterPhase(static_cast<uint32_t>(Phase::ReadingCheckpoint));
-  EXPECT_EQ(standingOf(*page, {}, 0).place, "the start (reading a checkpoint)");
+  EXPECT_EQ(standingOf(*page, {}, 0).position, "the start (reading a checkpoint)");
   EXPECT_NE(standingOf(*page, {}, 0).moves, before);
   page->phase = 4711; // a value that a faulty rank has written
-  EXPECT_EQ(standingOf(*page, {}, 0).place, "the start (starting)");
+  EXPECT_EQ(standingOf(*page, {}, 0).position, "the start (starting)");
   progress.enter(Activity::Working);
-  EXPECT_EQ(standingOf(*page, {}, 0).place, "reading or writing files");
+  EXPECT_EQ(standingOf(*page, {}, 0).position, "reading or writing files");
 }
 
 } // namespace

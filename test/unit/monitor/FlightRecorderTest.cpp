@@ -173,8 +173,9 @@ TEST_F(Dump, IsBoundedAndAppearsWhole) {
 
 TEST_F(Dump, StandingSaysWhereItWaits) {
   Standing standing = standingOf(*page, notes, 2);
-  EXPECT_EQ(standing.place, "step 9, task 'forward', micro-batch 3, instruction 1, all_reduce of "
-                            "gradients over dp, call 2 of its group");
+  EXPECT_EQ(standing.position,
+            "step 9, task 'forward', micro-batch 3, instruction 1, all_reduce of "
+            "gradients over dp, call 2 of its group");
   ASSERT_EQ(standing.waits.size(), 1u);
   EXPECT_EQ(standing.waits[0].sequence, 2u);
   EXPECT_FALSE(standing.computes);
@@ -189,7 +190,7 @@ TEST_F(Dump, StandingSaysWhereItWaits) {
   standing = standingOf(*page, notes, 2);
   EXPECT_TRUE(standing.computes);
   EXPECT_EQ(standing.moves, before + 2);
-  EXPECT_NE(standing.place.find("gemm at m.mlir:12:3 (h.0.mlp)"), std::string::npos);
+  EXPECT_NE(standing.position.find("gemm at m.mlir:12:3 (h.0.mlp)"), std::string::npos);
 }
 
 // Any content of the page, such as a faulty rank may leave, can be read.
@@ -199,7 +200,7 @@ TEST_F(Dump, ReadsAnythingThatIsInThePage) {
   for (int round = 0; round < 20; ++round) {
     for (size_t i = 0; i < sizeof(ProgressPage); ++i)
       bytes[i] = static_cast<unsigned char>((state = state * 1664525 + 1013904223) >> 24);
-    EXPECT_LE(standingOf(*page, notes, 0).place.size(), Standing::kPlaceBytes);
+    EXPECT_LE(standingOf(*page, notes, 0).position.size(), Standing::kPositionBytes);
   }
   (void)page->flights.read().size();
 }

@@ -24,7 +24,7 @@ Frame fullFrame(FrameKind kind) {
     frame.standing.waits = {{1, Meets::Send, 12, -1, 64}, {0, Meets::Collective, 5, 2, 0}};
     frame.standing.started[3][1] = 8;
     frame.standing.work = {2, 7, 30, 45, 5};
-    frame.standing.place = "step 1";
+    frame.standing.position = "step 1";
   }
   if (kind == FrameKind::Ended) {
     frame.ending = {0, 11, true, false, "words"};
@@ -86,7 +86,7 @@ TEST(Frames, TakeNoWordOfAPeerForAnother) {
       continue;
     EXPECT_LE(frame.standing.waits.size(), Standing::kWaits);
     EXPECT_LE(frame.exitCode, 255u);
-    for (char c : frame.standing.place + frame.host + frame.ending.words)
+    for (char c : frame.standing.position + frame.host + frame.ending.words)
       EXPECT_GE(static_cast<unsigned char>(c), ' ');
   }
 }

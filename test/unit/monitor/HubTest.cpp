@@ -31,7 +31,7 @@ protected:
     frame.standing.moves = moves;
     frame.standing.computes = computes;
     frame.standing.trainingStep = 12;
-    frame.standing.place = "step 12, task 'forward'";
+    frame.standing.position = "step 12, task 'forward'";
     if (!computes) {
       frame.standing.waits = {{ProgressPage::kHostGroup, Meets::Collective, 5, -1, 0}};
       frame.standing.started[ProgressPage::kGroups - 1][0] = 5;
@@ -149,7 +149,7 @@ TEST_F(HubTest, ForgivesASleepOfItsOwn) {
   EXPECT_FALSE(pass(10, {0, 1, 2, 3}));
 }
 
-// A keeper may wait longer for the processor than its rank may stay at one place.
+// A keeper may wait longer for the processor than its rank may stay at one position.
 TEST_F(HubTest, JudgesByWhatKeepersTold) {
   Hub hasty({.ranks = 4, .patience = {1, 600}, .silenceSeconds = 5}, notes);
   for (int rank = 0; rank < 4; ++rank) {
@@ -160,11 +160,11 @@ TEST_F(HubTest, JudgesByWhatKeepersTold) {
   }
   // Ranks wait for rank 2. Its keeper reports nothing for 3 s, and then that the rank made
   // progress.
-  auto wait = [&](double seconds, bool isHeard) {
+  auto wait = [&](double seconds, bool hasReported) {
     std::optional<Verdict> verdict;
     for (double until = now + seconds; now < until && !verdict; now += 0.25) {
       for (int rank = 0; rank < 4; ++rank)
-        if (rank != 2 || isHeard)
+        if (rank != 2 || hasReported)
           EXPECT_TRUE(hasty.receive(rank, beat(rank == 2 ? count : 1, rank == 2), now));
       verdict = hasty.tick(now);
     }

@@ -193,10 +193,10 @@ TEST_F(KeeperTest, TakesItsRankAlong) {
 }
 
 // Runs as a rank of a job in which the keepers know each other. `told` carries the address.
-void meet(Progress &progress, int rank, const int *told) {
+void meet(Progress &progress, int rank, const int *sharedPipe) {
   KeeperAddress &address = progress.shared().address;
-  ssize_t size = rank == 0 ? ::write(told[1], &address, sizeof(address))
-                           : ::read(told[0], &address, sizeof(address));
+  ssize_t size = rank == 0 ? ::write(sharedPipe[1], &address, sizeof(address))
+                           : ::read(sharedPipe[0], &address, sizeof(address));
   if (size == static_cast<ssize_t>(sizeof(address)))
     progress.shared().hasAddress = 1;
 }
@@ -215,14 +215,14 @@ class TwoKeepers : public KeeperTest {
 protected:
   void SetUp() override {
     KeeperTest::SetUp();
-    ASSERT_EQ(::pipe(told), 0);
+    ASSERT_EQ(::pipe(sharedPipe), 0);
   }
   void TearDown() override {
-    ::close(told[0]);
-    ::close(told[1]);
+    ::close(sharedPipe[0]);
+    ::close(sharedPipe[1]);
     KeeperTest::TearDown();
   }
-  int told[2] = {-1, -1};
+  int sharedPipe[2] = {-1, -1};
 };
 
 bool isWatchedSoon(const Progress &progress) {
@@ -237,7 +237,7 @@ TEST_F(TwoKeepers, SayThatTheyWatchOnceBothHaveMet) {
   ASSERT_EQ(::pipe(go), 0);
   pid_t first = start(
       [&](Progress &progress) {
-        meet(progress, 0, told);
+        meet(progress, 0, sharedPipe);
         ::usleep(500000);
         int code = progress.isWatched() ? 5 : 0;
         if (::write(go[1], "x", 1) != 1 || (code == 0 && !isWatchedSoon(progress)))
@@ -250,7 +250,7 @@ TEST_F(TwoKeepers, SayThatTheyWatchOnceBothHaveMet) {
       [&](Progress &progress) {
         char byte;
         int code = ::read(go[0], &byte, 1) == 1 && !progress.isWatched() ? 0 : 5;
-        meet(progress, 1, told);
+        meet(progress, 1, sharedPipe);
         if (code == 0 && !isWatchedSoon(progress))
           code = 6;
         progress.enter(Activity::Finished);
@@ -265,7 +265,7 @@ TEST_F(TwoKeepers, SayThatTheyWatchOnceBothHaveMet) {
 
 TEST_F(TwoKeepers, NameAHangWithItsStack) {
   EXPECT_EQ(keep([&](Progress &progress) {
-              meet(progress, 0, told);
+              meet(progress, 0, sharedPipe);
               stayInAnInstruction(progress);
               return 0;
             }),
@@ -295,7 +295,7 @@ TEST_F(TwoKeepers, AskForStacksOnce) {
               elsewhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
               (void)std::signal(SIGRTMIN + 9, answerSlowly);
               progress.beginThread(ProgressPage::kHostStream);
-              meet(progress, 0, told);
+              meet(progress, 0, sharedPipe);
               for (;;)
                 ::pause();
               return 0;
@@ -308,7 +308,7 @@ TEST_F(TwoKeepers, AskForStacksOnce) {
 
 TEST_F(TwoKeepers, NameAStoppedRankWithItsStack) {
   EXPECT_EQ(keep([&](Progress &progress) {
-              meet(progress, 0, told);
+              meet(progress, 0, sharedPipe);
               progress.enter(Activity::Stepping);
               return stopWhereNobodyAnswers();
             }),
@@ -322,7 +322,7 @@ TEST_F(TwoKeepers, NameAStoppedRankWithItsStack) {
 // s.
 TEST_F(TwoKeepers, NameAnInstructionThatComputesForEver) {
   EXPECT_EQ(keep([&](Progress &progress) {
-              meet(progress, 0, told);
+              meet(progress, 0, sharedPipe);
               progress.deviceReports();
               progress.enter(Activity::Stepping);
               for (uint32_t step = 1; step <= 25; ++step) { // for more than two beats
@@ -346,16 +346,16 @@ TEST(Standing, TellsASilentDeviceFromAHostAtWork) {
   auto page = std::make_unique<ProgressPage>();
   Progress progress(*page, -1);
   progress.enter(Activity::Stepping);
-  auto place = [&] { return standingOf(*page, {}, 0).place; };
-  EXPECT_EQ(place(), "between instructions");
+  auto position = [&] { return standingOf(*page, {}, 0).position; };
+  EXPECT_EQ(position(), "between instructions");
   progress.enterStep(0, 0, 5);
-  EXPECT_EQ(place(), "step 5, on a device that does not tell where it is");
+  EXPECT_EQ(position(), "step 5, on a device that does not tell where it is");
   EXPECT_TRUE(standingOf(*page, {}, 0).isInStep);
   progress.enter(Activity::Working);
-  EXPECT_EQ(place(), "reading or writing files, step 5");
+  EXPECT_EQ(position(), "reading or writing files, step 5");
   progress.enter(Activity::Stepping);
   progress.addWork(0, 1, 1); // the work is over
-  EXPECT_EQ(place(), "between instructions, step 5");
+  EXPECT_EQ(position(), "between instructions, step 5");
   progress.enterStep(1, 1, 5); // an evaluation
   EXPECT_FALSE(standingOf(*page, {}, 0).isInStep);
 }
@@ -363,7 +363,7 @@ TEST(Standing, TellsASilentDeviceFromAHostAtWork) {
 TEST_F(TwoKeepers, EndTogetherAndNameTheOneThatCrashed) {
   pid_t first = start(
       [&](Progress &progress) {
-        meet(progress, 0, told);
+        meet(progress, 0, sharedPipe);
         progress.enter(Activity::Working);
         for (;;)
           ::pause();
@@ -372,7 +372,7 @@ TEST_F(TwoKeepers, EndTogetherAndNameTheOneThatCrashed) {
       0);
   pid_t second = start(
       [&](Progress &progress) {
-        meet(progress, 1, told);
+        meet(progress, 1, sharedPipe);
         return isWatchedSoon(progress) ? ::raise(SIGSEGV) : 6;
       },
       1);
@@ -408,7 +408,7 @@ TEST_F(TwoKeepers, WriteRecordsOfEachFailure) {
       return [&each, &ends, rank, this](Progress &progress) {
         if (each.steps)
           progress.enterStep(0, 0, each.steps);
-        meet(progress, rank, told);
+        meet(progress, rank, sharedPipe);
         char byte = 'x';
         if (!isWatchedSoon(progress) ||
             (rank == 1 ? ::write(ends[1], &byte, 1) : ::read(ends[0], &byte, 1)) != 1)
@@ -452,13 +452,13 @@ int connectTo(const KeeperAddress &address) {
 // has no effect.
 TEST_F(TwoKeepers, HeedNoStrangers) {
   std::function<int(Progress &)> run[] = {[&](Progress &progress) {
-                                            meet(progress, 0, told);
+                                            meet(progress, 0, sharedPipe);
                                             ::usleep(1500000);
                                             progress.enter(Activity::Finished);
                                             return 0;
                                           },
                                           [&](Progress &progress) {
-                                            meet(progress, 1, told);
+                                            meet(progress, 1, sharedPipe);
                                             Frame lie;
                                             lie.kind = FrameKind::Hello;
                                             lie.rank = 1;

@@ -110,7 +110,7 @@ TEST_F(StragglersTest, NamesOneOfSeveralThatAreAsSlow) {
   EXPECT_EQ(stragglers.current().rank, 2);
 }
 
-TEST_F(StragglersTest, LeavesOutRanksOfWhichNothingIsHeard) {
+TEST_F(StragglersTest, LeavesOutRanksThatReportNothing) {
   for (uint64_t window = 1; window <= 3; ++window) {
     now += 4;
     for (int rank = 0; rank < 3; ++rank)
@@ -133,7 +133,7 @@ TEST_F(StragglersTest, BeginsAnewWhereCountsGoBack) {
   EXPECT_EQ(stragglers.current().rank, 0);
 }
 
-TEST_F(StragglersTest, WaitsForEveryRankThatWasHeard) {
+TEST_F(StragglersTest, WaitsForEveryRankThatHasReported) {
   stragglers.receive(3, {});
   for (int i = 0; i < 9; ++i) {
     now += 4;

@@ -29,21 +29,21 @@ namespace dtc::rt {
 namespace {
 
 // The report of a child about itself.
-struct Told {
+struct Shared {
   void *frames[64], *caller;
   int count;
   std::atomic<int> thread;
   std::atomic<uint64_t> turns;
   std::atomic<bool> isOver; // never true
 };
-Told *told = nullptr;
+Shared *shared = nullptr;
 
 [[gnu::noinline]] void turnForEver() {
-  told->caller = __builtin_return_address(0);
-  told->count = ::backtrace(told->frames, 64);
-  told->thread = static_cast<int>(::syscall(SYS_gettid));
-  while (!told->isOver)
-    ++told->turns;
+  shared->caller = __builtin_return_address(0);
+  shared->count = ::backtrace(shared->frames, 64);
+  shared->thread = static_cast<int>(::syscall(SYS_gettid));
+  while (!shared->isOver)
+    ++shared->turns;
 }
 
 [[gnu::noinline]] void withoutFixedFrame(int depth) {
@@ -79,16 +79,16 @@ class StoppedProcess : public testing::Test {
 protected:
   void SetUp() override {
     void *memory =
-        ::mmap(nullptr, sizeof(Told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(memory, MAP_FAILED);
-    told = new (memory) Told;
+    shared = new (memory) Shared;
   }
   void TearDown() override {
     if (child > 0) {
       ::kill(child, SIGKILL);
       ::waitpid(child, nullptr, 0);
     }
-    ::munmap(told, sizeof(Told));
+    ::munmap(shared, sizeof(Shared));
   }
   void start(const std::function<void()> &run) {
     child = ::fork();
@@ -96,9 +96,9 @@ protected:
       run();
       ::_exit(1);
     }
-    for (int i = 0; i < 500 && told->turns == 0; ++i)
+    for (int i = 0; i < 500 && shared->turns == 0; ++i)
       ::usleep(10000);
-    ASSERT_GT(told->turns, 0u);
+    ASSERT_GT(shared->turns, 0u);
     ::kill(child, SIGSTOP);
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, WUNTRACED), child);
@@ -106,16 +106,16 @@ protected:
   }
   // Waits until the child is in that system call, which takes a while if others use the processor.
   void expectInCall(long number) const {
-    const std::string place = ", state S, in call " + std::to_string(number) + " ";
-    for (int i = 0; i < 5000 && placeOfThread(child, child).find(place) != 0; ++i)
+    const std::string position = ", state S, in call " + std::to_string(number) + " ";
+    for (int i = 0; i < 5000 && stateOfThread(child, child).find(position) != 0; ++i)
       ::usleep(1000);
-    ASSERT_EQ(placeOfThread(child, child).find(place), 0u) << placeOfThread(child, child);
+    ASSERT_EQ(stateOfThread(child, child).find(position), 0u) << stateOfThread(child, child);
   }
   // Expects all callers of turnForEver().
   void expectFrames() {
-    std::vector<uint64_t> found = framesOfStopped(child, told->thread, mappingsOf(child)), wanted;
-    for (void **frame = std::find(told->frames, told->frames + told->count, told->caller);
-         frame < told->frames + told->count; ++frame)
+    std::vector<uint64_t> found = framesOfStopped(child, shared->thread, mappingsOf(child)), wanted;
+    for (void **frame = std::find(shared->frames, shared->frames + shared->count, shared->caller);
+         frame < shared->frames + shared->count; ++frame)
       wanted.push_back(reinterpret_cast<uint64_t>(*frame));
     ASSERT_GT(wanted.size(), 2u);
     ASSERT_EQ(found.size(), wanted.size() + 1);
@@ -171,33 +171,33 @@ TEST_F(StoppedProcess, StaysAsItIs) {
   start([] { turnForEver(); });
   auto page = std::make_unique<ProgressPage>();
   page->streams[ProgressPage::kHostStream].thread = child;
-  uint64_t turns = told->turns;
+  uint64_t turns = shared->turns;
   for (int i = 0; i < 20; ++i) {
     std::string stacks = stacksOfStopped(child, *page);
     EXPECT_EQ(stacks.find("the host's thread ("), 0u) << stacks;
     EXPECT_NE(stacks.find("turnForEver"), std::string::npos) << stacks;
-    auto isStopped = [&] { return placeOfThread(child, child).find(", state T") == 0; };
+    auto isStopped = [&] { return stateOfThread(child, child).find(", state T") == 0; };
     for (int wait = 0; wait < 500 && !isStopped(); ++wait)
       ::usleep(1000); // it is on its way back, in the kernel
     EXPECT_TRUE(isStopped());
   }
-  EXPECT_EQ(told->turns, turns);
+  EXPECT_EQ(shared->turns, turns);
   int status = 0;
   EXPECT_EQ(::waitpid(child, &status, WNOHANG | WCONTINUED), 0);
   ::kill(child, SIGCONT);
-  for (int i = 0; i < 500 && told->turns == turns; ++i)
+  for (int i = 0; i < 500 && shared->turns == turns; ++i)
     ::usleep(10000);
-  EXPECT_GT(told->turns, turns);
+  EXPECT_GT(shared->turns, turns);
 }
 
 // A tracer that stopped it would end its system call.
 TEST_F(StoppedProcess, LeavesOneAloneThatRuns) {
   child = ::fork();
   if (child == 0) {
-    told->turns = 1;
+    shared->turns = 1;
     epoll_event event;
     (void)::epoll_wait(::epoll_create1(0), &event, 1, -1);
-    told->turns = 2;
+    shared->turns = 2;
     ::_exit(1);
   }
   expectInCall(SYS_epoll_wait);
@@ -205,7 +205,7 @@ TEST_F(StoppedProcess, LeavesOneAloneThatRuns) {
   int status = 0;
   EXPECT_EQ(::waitpid(child, &status, WNOHANG | WUNTRACED), 0);
   ::usleep(20000);
-  EXPECT_EQ(told->turns, 1u);
+  EXPECT_EQ(shared->turns, 1u);
 }
 
 // A process that blocks signals does not answer.
@@ -215,7 +215,7 @@ TEST_F(StoppedProcess, IsPlacedWhereItDoesNotAnswer) {
     sigset_t all;
     sigfillset(&all);
     (void)::sigprocmask(SIG_SETMASK, &all, nullptr);
-    told->turns = 1;
+    shared->turns = 1;
     ::pause();
   }
   expectInCall(SYS_pause);

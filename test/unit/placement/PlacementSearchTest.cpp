@@ -172,7 +172,7 @@ TEST_F(PlacementSearchTest, LeavesFoldedExpertsWhole) {
                           /*foldsExperts=*/true)};
     for (const std::optional<SearchedPlacements> &found : all) {
       ASSERT_TRUE(found);
-      int experts = 0, split = 0, exchanges = 0;
+      int experts = 0, split = 0, dispatches = 0;
       for (const auto &[name, dims] : found->parameters) {
         bool isWhole = llvm::all_of(dims, [](int64_t dim) { return dim < 0; });
         bool isExpert = llvm::StringRef(name).contains("experts");
@@ -184,10 +184,10 @@ TEST_F(PlacementSearchTest, LeavesFoldedExpertsWhole) {
       for (const auto &[function, ops] : found->splits.functions)
         for (const OpSplits::Op &op : ops)
           if (op.name == "expert_linear" || op.name == "moe_dispatch" || op.name == "moe_combine") {
-            ++exchanges;
+            ++dispatches;
             EXPECT_TRUE(op.choices.size() == 1 && op.choices.front() >= 0) << op.name << " " << tp;
           }
-      EXPECT_EQ(exchanges, 3 + 3 + 4); // the gradient of each is one of another kind
+      EXPECT_EQ(dispatches, 3 + 3 + 4); // the gradient of each is one of another kind
       EXPECT_TRUE(split > 0 || &found != &all[0]);
       EXPECT_TRUE(readCells(folded, tp, true, *found, /*foldsExperts=*/true));
     }

@@ -104,8 +104,8 @@ TEST(PlanJson, KeepsWhatTheSearchSaysOfOthers) {
   search.recipes[1].fits = false;
   search.recipes[1].isChosen = true;
   std::string text = planToJson(plan);
-  Status outcome = planFromJson(text, "plan.json", read);
-  ASSERT_TRUE(outcome.ok()) << outcome.error().text();
+  Status caseResult = planFromJson(text, "plan.json", read);
+  ASSERT_TRUE(caseResult.ok()) << caseResult.error().text();
   EXPECT_EQ(planToJson(read), text);
   EXPECT_EQ(read.search.fastestSeconds, 0.99);
   EXPECT_EQ(read.search.passedOver, "virtual stages");

@@ -237,7 +237,7 @@ TEST_F(CertificateTest, TheSearchFindsTheBestOfGroups) {
 
 // Layers of two kinds come in any order: recomputation of a stage's first layers, and so the cut,
 // depends on the order.
-TEST(Certificate, EstimatesOfUnlikeLayersAreTheBestOfAll) {
+TEST(Certificate, EstimatesOfDifferentLayersAreTheBestOfAll) {
   std::mt19937 random(13);
   auto draw = [&](int from, int to) {
     return static_cast<double>(from +
@@ -559,7 +559,7 @@ TEST_F(CertificateTest, NoDividedVocabularyBeatsTheBounds) {
 
 // Stages are on device groups of a system, where layers are also cut by memory: bounds have to hold
 // all the same.
-TEST_F(CertificateTest, HoldsOnUnlikeDevices) {
+TEST_F(CertificateTest, HoldsOnHeterogeneousDevices) {
   SmallPlanning &planning = *models[1];
   Seen seen;
   Missed missed;

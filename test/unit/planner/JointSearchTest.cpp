@@ -288,7 +288,7 @@ TEST_F(JointSearchTest, PutsTheOptimizerOnTheHostWhereThatHelps) {
   EXPECT_TRUE(best(least - 1).ranked.empty());
 }
 
-TEST_F(JointSearchTest, AgreesOnUnlikeDevices) {
+TEST_F(JointSearchTest, AgreesOnHeterogeneousDevices) {
   OwningOpRef<ModuleOp> module = smallGpt2(context, 6, 1024);
   FoldedModel folded = foldLayers(*module);
   CellStore cells(folded);

@@ -69,7 +69,7 @@ TEST(IsLegal, HasAllThatIsCostedForDtc) {
   }
 }
 
-TEST(IsLegal, SplitsTensorsOfPartsUnlikeWhereTheStackDoes) {
+TEST(IsLegal, SplitsTensorsOfPartsDifferentlyWhereTheStackDoes) {
   Decisions d = decisions(2, 4, 2);
   d.microBatch = 4;
   for (const char *stack : {"dtc", "dtc-gpu", "megatron-core", "megatron-bridge", "torchtitan"}) {

@@ -261,13 +261,13 @@ std::vector<int64_t> PlanEnumerator::zeroGroups(const Decisions &d) {
     int64_t ofExperts = (d.foldedExperts ? d.tp : 1) * ranks * d.cp;
     if (d.dp % ranks != 0 || ofExperts % d.ep != 0)
       continue;
-    bool areAlike = true;
+    bool areEqual = true;
     for (size_t index = 0; index < replicas.size(); ++index) {
       auto [cp, dp] = replicas[index];
       auto [firstCp, firstDp] = replicas[index - index % size];
-      areAlike &= std::pair(cp - firstCp, dp - firstDp) == replicas[index % size];
+      areEqual &= std::pair(cp - firstCp, dp - firstDp) == replicas[index % size];
     }
-    if (areAlike)
+    if (areEqual)
       groups.push_back(ranks);
   }
   return groups;
@@ -333,11 +333,11 @@ std::vector<std::vector<LayerWay>> everyChoice(const LayerChunks &cut, llvm::Arr
   for (auto [first, last] : cut)
     for (int64_t layer = first; layer <= last; ++layer) {
       std::vector<std::vector<LayerWay>> longer;
-      bool isAlike = layer > first &&
+      bool isEqual = layer > first &&
                      chain[static_cast<size_t>(layer)] == chain[static_cast<size_t>(layer) - 1];
       for (const std::vector<LayerWay> &some : all)
         for (LayerWay next : ways)
-          if (!isAlike || isAfter(next, some.back())) {
+          if (!isEqual || isAfter(next, some.back())) {
             longer.push_back(some);
             longer.back().push_back(next);
           }

@@ -152,15 +152,15 @@ protected:
              bool isExpected = true, bool mayBeRefused = true) {
     Count &count = counts[property];
     ++count.tried;
-    Result<PlanResult> outcome = planModel(changed);
-    if (!outcome) {
+    Result<PlanResult> planResult = planModel(changed);
+    if (!planResult) {
       ++count.refused;
       count.violated += !mayBeRefused;
-      EXPECT_TRUE(mayBeRefused) << property << ", " << text << ": " << outcome.error().message;
+      EXPECT_TRUE(mayBeRefused) << property << ", " << text << ": " << planResult.error().message;
       return;
     }
     // The properties hold for the fastest plan that was found. The chosen one may be a simpler one.
-    const PlanSearch &search = outcome->best.search;
+    const PlanSearch &search = planResult->best.search;
     double seconds = search.fastestSeconds,
            expected = isExpected ? search.fastestExpectedSeconds : seconds;
     bool isRight = expected <= most * (1 + kSame) && seconds >= least * (1 - kSame);

@@ -24,14 +24,14 @@ public:
     item.seconds = seconds;
     item.ranOutOfMemory = seconds == 0;
     item.memoryLimit = 80;
-    CaseResult &outcome = made.emplace_back();
-    outcome.item = &item;
-    outcome.estimate.stepSeconds = estimate;
-    outcome.estimate.peakBytes = bytes;
-    outcome.estimate.fits = bytes <= 80;
-    outcome.estimate.stages.emplace_back();
-    outcome.key = {{"core", "gpu"}, "H100", ModelKind::Dense};
-    return outcome;
+    CaseResult &caseResult = made.emplace_back();
+    caseResult.item = &item;
+    caseResult.estimate.stepSeconds = estimate;
+    caseResult.estimate.peakBytes = bytes;
+    caseResult.estimate.fits = bytes <= 80;
+    caseResult.estimate.stages.emplace_back();
+    caseResult.key = {{"core", "gpu"}, "H100", ModelKind::Dense};
+    return caseResult;
   }
   // Returns the row that was added last.
   Row &last() { return rows.back(); }
@@ -42,8 +42,8 @@ public:
   // Returns all results in the order in which they were added.
   std::vector<const CaseResult *> all() const {
     std::vector<const CaseResult *> result;
-    for (const CaseResult &outcome : made)
-      result.push_back(&outcome);
+    for (const CaseResult &caseResult : made)
+      result.push_back(&caseResult);
     return result;
   }
 

@@ -27,9 +27,9 @@ Plan oneStage() {
 }
 
 std::string pageOf(const Plan &plan, std::optional<int64_t> limit = std::nullopt) {
-  PlanResult outcome;
-  outcome.best = plan;
-  return reportPage(outcome, *loadTopology("cpu", 0, 1), limit);
+  PlanResult planResult;
+  planResult.best = plan;
+  return reportPage(planResult, *loadTopology("cpu", 0, 1), limit);
 }
 
 bool has(const std::string &page, const std::string &text) {
@@ -55,9 +55,10 @@ TEST(ReportPage, SaysWhatTheTextSaysOfSoftwareAndErrors) {
   plan.predicted.basis = "12 runs of dense models with megatron-core";
   plan.predicted.fits = true;
   plan.predicted.fitProbability = 0.95;
-  PlanResult outcome;
-  outcome.best = plan;
-  std::string page = reportPage(outcome, *loadTopology("cpu", 0, 1), std::nullopt, "dtc plan <m>");
+  PlanResult planResult;
+  planResult.best = plan;
+  std::string page =
+      reportPage(planResult, *loadTopology("cpu", 0, 1), std::nullopt, "dtc plan <m>");
   EXPECT_TRUE(has(page, "<dt>Software</dt><dd>megatron-core</dd>"));
   EXPECT_TRUE(has(page, "2 s to 4 s in nine of ten runs, by errors of 12 runs of dense models"));
   EXPECT_TRUE(has(page, ", fits with 95.0 %"));
@@ -65,18 +66,18 @@ TEST(ReportPage, SaysWhatTheTextSaysOfSoftwareAndErrors) {
 }
 
 TEST(ReportPage, SaysWhatWasDecided) {
-  PlanResult outcome;
-  outcome.best = oneStage();
+  PlanResult planResult;
+  planResult.best = oneStage();
   Topology topology = *loadTopology("cpu", 0, 1);
   std::string page =
-      reportPage(outcome, topology, std::nullopt, "",
+      reportPage(planResult, topology, std::nullopt, "",
                  {{{"precision", "bf16 <fast>", "--precision"}}, "use more samples"});
   EXPECT_TRUE(has(page, "Decided for you"));
   EXPECT_TRUE(has(page, "precision"));
   EXPECT_TRUE(has(page, "bf16 &lt;fast&gt;"));
   EXPECT_TRUE(has(page, "--precision"));
   EXPECT_TRUE(has(page, "<p>Hint: use more samples.</p>"));
-  EXPECT_FALSE(has(reportPage(outcome, topology), "Decided for you"));
+  EXPECT_FALSE(has(reportPage(planResult, topology), "Decided for you"));
 }
 
 // Each of the 8 devices has a tp of 2. The experts are over 4 devices, which are 2 apart, or 1
@@ -90,9 +91,9 @@ TEST(ReportPage, DrawsTheRanksOfExperts) {
     plan.decisions.tp = 2;
     plan.decisions.ep = 4;
     plan.decisions.foldedExperts = folded;
-    PlanResult outcome;
-    outcome.best = plan;
-    std::string page = reportPage(outcome, *loadTopology("cpu", 0, 8));
+    PlanResult planResult;
+    planResult.best = plan;
+    std::string page = reportPage(planResult, *loadTopology("cpu", 0, 8));
     EXPECT_TRUE(has(page, "ep = 4, expert parallel"));
     EXPECT_TRUE(has(page, folded ? "rank 3: ep 3" : "rank 3: ep 1")) << folded;
     EXPECT_TRUE(has(page, folded ? "rank 4: ep 0" : "rank 4: ep 2")) << folded;

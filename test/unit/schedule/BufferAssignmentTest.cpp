@@ -48,8 +48,8 @@ TEST(BufferAssignment, UpdatesAParameterInPlace) {
   unsigned copy = program.copy(next, p);
   BufferAssignment assignment(program);
   assignment.run();
-  EXPECT_EQ(assignment.getPlace(next).buffer, p);
-  EXPECT_EQ(assignment.getPlace(g).buffer, g);
+  EXPECT_EQ(assignment.getLocation(next).buffer, p);
+  EXPECT_EQ(assignment.getLocation(g).buffer, g);
   EXPECT_TRUE(assignment.isRedundant(copy));
 }
 
@@ -61,7 +61,7 @@ TEST(BufferAssignment, KeepsMemoriesApart) {
   unsigned copy = program.copy(next, p);
   BufferAssignment assignment(program);
   assignment.run();
-  EXPECT_EQ(assignment.getPlace(next).buffer, next);
+  EXPECT_EQ(assignment.getLocation(next).buffer, next);
   EXPECT_FALSE(assignment.isRedundant(copy));
 }
 
@@ -74,7 +74,7 @@ TEST(BufferAssignment, KeepsTheCopyWhereTheProducerMayNotOverwrite) {
   unsigned copy = program.copy(next, p);
   BufferAssignment assignment(program);
   assignment.run();
-  EXPECT_EQ(assignment.getPlace(next).buffer, next);
+  EXPECT_EQ(assignment.getLocation(next).buffer, next);
   EXPECT_FALSE(assignment.isRedundant(copy));
 }
 
@@ -135,9 +135,9 @@ TEST(BufferAssignment, MakesThePartsOfAConcatenationInIt) {
   program.run({all}, {});
   BufferAssignment assignment(program);
   assignment.run();
-  EXPECT_EQ(assignment.getPlace(a).buffer, all);
-  EXPECT_EQ(assignment.getPlace(b).buffer, all);
-  EXPECT_EQ(assignment.getPlace(b).offset, 64);
+  EXPECT_EQ(assignment.getLocation(a).buffer, all);
+  EXPECT_EQ(assignment.getLocation(b).buffer, all);
+  EXPECT_EQ(assignment.getLocation(b).offset, 64);
   EXPECT_TRUE(assignment.isRedundant(copy));
 }
 
@@ -171,8 +171,8 @@ TEST(BufferAssignment, ChainsInPlaceResults) {
   program.run({b}, {c}, {{0, 0}});
   BufferAssignment assignment(program);
   assignment.run();
-  EXPECT_EQ(assignment.getPlace(b).buffer, a);
-  EXPECT_EQ(assignment.getPlace(c).buffer, a);
+  EXPECT_EQ(assignment.getLocation(b).buffer, a);
+  EXPECT_EQ(assignment.getLocation(c).buffer, a);
 }
 
 TEST(BufferAssignment, DoesNotOverwriteAnOperandThatLivesOn) {
@@ -183,7 +183,7 @@ TEST(BufferAssignment, DoesNotOverwriteAnOperandThatLivesOn) {
   program.run({a, b}, {});
   BufferAssignment assignment(program);
   assignment.run();
-  EXPECT_EQ(assignment.getPlace(b).buffer, b);
+  EXPECT_EQ(assignment.getLocation(b).buffer, b);
 }
 
 TEST(BufferAssignment, GivesAnOperandToOneResultOnly) {
@@ -193,8 +193,8 @@ TEST(BufferAssignment, GivesAnOperandToOneResultOnly) {
   program.run({a}, {b, c}, {{0, 0}, {1, 0}});
   BufferAssignment assignment(program);
   assignment.run();
-  EXPECT_EQ(assignment.getPlace(b).buffer, a);
-  EXPECT_EQ(assignment.getPlace(c).buffer, c);
+  EXPECT_EQ(assignment.getLocation(b).buffer, a);
+  EXPECT_EQ(assignment.getLocation(c).buffer, c);
 }
 
 // The same tensor is also an operand that is read in another order.
@@ -205,7 +205,7 @@ TEST(BufferAssignment, LooksAtEveryOperandOfTheInstruction) {
   program.run({a, a}, {b}, {{0, 0}});
   BufferAssignment assignment(program);
   assignment.run();
-  EXPECT_EQ(assignment.getPlace(b).buffer, b);
+  EXPECT_EQ(assignment.getLocation(b).buffer, b);
 }
 
 TEST(BufferAssignment, NeverOverwritesWhatIsKept) {
@@ -214,7 +214,7 @@ TEST(BufferAssignment, NeverOverwritesWhatIsKept) {
   program.run({p}, {b}, {{0, 0}});
   BufferAssignment assignment(program);
   assignment.run();
-  EXPECT_EQ(assignment.getPlace(b).buffer, b);
+  EXPECT_EQ(assignment.getLocation(b).buffer, b);
 }
 
 // Another run would compute it where the sum has grown.
@@ -251,6 +251,6 @@ TEST(BufferAssignment, OverwritesASumWithNothingThatEveryRunMakes) {
     program.instructions[program.run({sum}, {result}, {{0, 0}})].isRepeated = isRepeated;
     BufferAssignment assignment(program);
     assignment.run();
-    EXPECT_EQ(assignment.getPlace(result).buffer, isRepeated ? result : sum);
+    EXPECT_EQ(assignment.getLocation(result).buffer, isRepeated ? result : sum);
   }
 }

@@ -66,7 +66,7 @@ Elements combine(ArrayRef<Elements> parts, bool maximum) {
   return result;
 }
 
-// The values of one group on all ranks, in order of coordinates, and the place of a rank in it.
+// The values of one group on all ranks, in order of coordinates, and the position of a rank in it.
 struct Group {
   const std::vector<Elements> &parts;
   const Mesh &mesh;
@@ -78,11 +78,11 @@ struct Group {
       ranks *= mesh.sizes[axis];
     return ranks;
   }
-  int64_t placeOf(int64_t rank) const {
-    int64_t place = 0;
+  int64_t positionOf(int64_t rank) const {
+    int64_t position = 0;
     for (unsigned axis : axes)
-      place = place * mesh.sizes[axis] + coordinateOf(mesh, rank, axis);
-    return place;
+      position = position * mesh.sizes[axis] + coordinateOf(mesh, rank, axis);
+    return position;
   }
   SmallVector<Elements> of(int64_t rank) const {
     SmallVector<Elements> result(size());
@@ -92,13 +92,13 @@ struct Group {
         member &= llvm::is_contained(axes, axis) ||
                   coordinateOf(mesh, other, axis) == coordinateOf(mesh, rank, axis);
       if (member)
-        result[placeOf(other)] = parts[other];
+        result[positionOf(other)] = parts[other];
     }
     return result;
   }
   Elements own(const Elements &whole, int64_t dim, int64_t rank) const {
     int64_t part = whole.shape[dim] / size();
-    return block(whole, dim, placeOf(rank) * part, part);
+    return block(whole, dim, positionOf(rank) * part, part);
   }
   Elements exchanged(int64_t rank, int64_t splitDim, int64_t concatDim) const {
     SmallVector<Elements> received;

@@ -29,7 +29,7 @@ template <typename T, int stride, bool shared = false> AccessCount count() {
             "");
   EXPECT_EQ(counters.threads, 64u);
   EXPECT_EQ(counters.sites.size(), 1u);
-  EXPECT_EQ(counters.sites[0].place, "Kernel.cu:10");
+  EXPECT_EQ(counters.sites[0].location, "Kernel.cu:10");
   return counters.total;
 }
 

@@ -1,5 +1,5 @@
-// Puts each kind of fault into a kernel. The emulator must find it and name its place. The kernel
-// without the fault must run.
+// Puts each kind of fault into a kernel. The emulator must find it and name its location. The
+// kernel without the fault must run.
 #include "test/unit/simt/HostKernel.h"
 
 #include <gtest/gtest.h>

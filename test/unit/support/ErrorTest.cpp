@@ -5,7 +5,7 @@
 
 using namespace dtc;
 
-TEST(UserError, PrintsPlaceMessageAndNote) {
+TEST(UserError, PrintsLocationMessageAndNote) {
   UserError error("'memory' is '80 GiG'", "write '80 GiB'", {"cluster.toml", 3, 10});
   EXPECT_EQ(
       error.text(),

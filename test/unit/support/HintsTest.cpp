@@ -14,7 +14,7 @@ TEST(ExcerptAt, HasTheLineAndACaretUnderTheColumn) {
   EXPECT_EQ(excerptAt({"a", 1, 3}, "\xc3\xa4x"), "  \xc3\xa4x\n   ^");
 }
 
-TEST(ExcerptAt, CutsLongLinesAroundThePlace) {
+TEST(ExcerptAt, CutsLongLinesAroundTheLocation) {
   std::string line = std::string(200, 'a') + "!" + std::string(200, 'b');
   EXPECT_EQ(excerptAt({"a", 1, 201}, line), "  ..." + std::string(60, 'a') + "!" +
                                                 std::string(39, 'b') + "...\n  " +

@@ -1,4 +1,4 @@
-// Tests which topology files are accepted, and the places of errors.
+// Tests which topology files are accepted, and the locations of errors.
 #include "compiler/describe/topology/Description.h"
 #include "compiler/describe/topology/ParseDescription.h"
 #include "compiler/describe/topology/Resolve.h"

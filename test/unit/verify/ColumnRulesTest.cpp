@@ -9,7 +9,7 @@ using test::bufferOf;
 
 class ColumnRule : public testing::TestWithParam<Broken> {};
 
-TEST_P(ColumnRule, IsNamedWithItsPlaceWhereItIsBroken) { test::expectFault(GetParam()); }
+TEST_P(ColumnRule, IsNamedWithItsLocationWhereItIsBroken) { test::expectFault(GetParam()); }
 
 std::string program(const std::string &buffers, const std::string &instructions) {
   return "exec.program @step mesh [\"dp\"] sizes [2] {\n" + buffers + "  exec.task @step {\n" +

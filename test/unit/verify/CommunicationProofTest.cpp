@@ -76,7 +76,7 @@ TEST(CommunicationProof, FindACollectiveThatOneSideLeavesOut) {
                            "this kind, not 1");
 }
 
-TEST(CommunicationProof, FindTransfersOfUnlikeTypes) {
+TEST(CommunicationProof, FindTransfersOfDifferentTypes) {
   EXPECT_EQ(
       faultOf(changed(kTwoStages, {{"\"z\" activation f32", "\"z\" activation i32"}})),
       "rank 0, task 'forward', micro-batch 0, instruction 0, send of tensors of stages over "
@@ -124,7 +124,7 @@ TEST(CommunicationProof, FindEachThingInWhichCollectivesThatMeetDiffer) {
             one + "role" + other + "all_reduce of activations over dp 'x'");
 }
 
-TEST(CommunicationProof, FindTransfersOfUnlikeSizes) {
+TEST(CommunicationProof, FindTransfersOfDifferentSizes) {
   EXPECT_EQ(faultOf(changed(kTwoStages, {{"\"z\" activation f32 64", "\"z\" activation f32 128"},
                                          {"%z to %z over <\"all\", 4, [0, 1, 2, 3]> count 16",
                                           "%z to %z over <\"all\", 4, [0, 1, 2, 3]> count 32"}})),
@@ -341,7 +341,8 @@ class EveryRank {
 public:
   struct Step {
     uint32_t group;
-    int32_t shift; // 0: a collective; s > 0: sends so many places further; -s: receives from there
+    int32_t
+        shift; // 0: a collective; s > 0: sends so many positions further; -s: receives from there
   };
   EveryRank(std::vector<std::vector<uint32_t>> groups, uint32_t size)
       : groups(std::move(groups)), size(size) {}
@@ -387,15 +388,15 @@ public:
 
 private:
   std::vector<uint32_t> listOf(uint32_t group, uint32_t rank) const {
-    auto place = static_cast<size_t>(std::find(groups[group].begin(), groups[group].end(), rank) -
-                                     groups[group].begin());
-    auto first = groups[group].begin() + static_cast<std::ptrdiff_t>(place / size * size);
+    auto position = static_cast<size_t>(
+        std::find(groups[group].begin(), groups[group].end(), rank) - groups[group].begin());
+    auto first = groups[group].begin() + static_cast<std::ptrdiff_t>(position / size * size);
     return {first, first + size};
   }
   uint32_t peerOf(const Step &step, uint32_t rank) const {
     std::vector<uint32_t> list = listOf(step.group, rank);
-    auto place = static_cast<uint32_t>(std::find(list.begin(), list.end(), rank) - list.begin());
-    return list[(place + static_cast<uint32_t>(std::abs(step.shift))) % size];
+    auto position = static_cast<uint32_t>(std::find(list.begin(), list.end(), rank) - list.begin());
+    return list[(position + static_cast<uint32_t>(std::abs(step.shift))) % size];
   }
 
   std::vector<std::vector<uint32_t>> groups;
@@ -423,7 +424,7 @@ TEST(CommunicationProof, OfKindsOfRanksEndWhereThoseOfAllRanksDo) {
       for (std::vector<EveryRank::Step> &program : programs) {
         program.push_back({group, shift});
         if (shift != 0)
-          program.push_back({group, shift - 3}); // receives from as many places before
+          program.push_back({group, shift - 3}); // receives from as many positions before
         if (random() % 2 && program.size() > 1)
           std::swap(program[program.size() - 1], program[program.size() - 2]);
       }

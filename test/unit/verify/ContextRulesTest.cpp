@@ -84,7 +84,7 @@ TEST(PartsOfSequences, AreExchangedForHeads) {
 
 class ContextRule : public testing::TestWithParam<test::Broken> {};
 
-TEST_P(ContextRule, IsNamedWithItsPlaceWhereItIsBroken) { test::expectFault(GetParam()); }
+TEST_P(ContextRule, IsNamedWithItsLocationWhereItIsBroken) { test::expectFault(GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(OfSequences, ContextRule, testing::ValuesIn(kBroken),
                          [](const auto &info) { return std::string(info.param.name); });

@@ -121,7 +121,7 @@ TEST(ExchangeOfGroups, IsOfExchangedRows) {
 
 class ExchangeRule : public testing::TestWithParam<test::Broken> {};
 
-TEST_P(ExchangeRule, IsNamedWithItsPlaceWhereItIsBroken) { test::expectFault(GetParam()); }
+TEST_P(ExchangeRule, IsNamedWithItsLocationWhereItIsBroken) { test::expectFault(GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(OfExperts, ExchangeRule, testing::ValuesIn(kBroken),
                          [](const auto &info) { return std::string(info.param.name); });

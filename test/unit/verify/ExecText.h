@@ -47,10 +47,10 @@ inline Packed manifestOf(const std::string &text, const Edit &edit = {}) {
     return Packed(manifest);
   // Instructions are named by loc("..."), and not by their line in a test.
   module->walk([&](mlir::Operation *op) {
-    mlir::Location place = mlir::UnknownLoc::get(&context);
+    mlir::Location location = mlir::UnknownLoc::get(&context);
     if (auto named = mlir::dyn_cast<mlir::NameLoc>(op->getLoc()))
-      place = mlir::NameLoc::get(named.getName());
-    op->setLoc(place);
+      location = mlir::NameLoc::get(named.getName());
+    op->setLoc(location);
   });
   ProgramCode code;
   ManifestBuilder builder(manifest, code);

@@ -13,26 +13,27 @@ constexpr AxisSet kPp = 1, kDp = 2, kTp = 4;
 class Job {
 public:
   explicit Job(std::vector<std::pair<uint32_t, std::vector<uint32_t>>> lists,
-               std::vector<uint32_t> placeRanks = {})
-      : packed(make(std::move(lists), std::move(placeRanks))), axes(*packed) {}
+               std::vector<uint32_t> meshRanks = {})
+      : packed(make(std::move(lists), std::move(meshRanks))), axes(*packed) {}
   const GroupAxes &operator*() const { return axes; }
   const GroupAxes *operator->() const { return &axes; }
   const format::Manifest &manifest() const { return *packed; }
 
 private:
   static format::ManifestT make(std::vector<std::pair<uint32_t, std::vector<uint32_t>>> lists,
-                                std::vector<uint32_t> placeRanks) {
+                                std::vector<uint32_t> meshRanks) {
     format::ManifestT manifest;
-    manifest.place_ranks = std::move(placeRanks);
+    manifest.place_ranks = std::move(meshRanks);
     for (const char *name : {"pp", "dp", "tp"}) {
       manifest.mesh.push_back(std::make_unique<format::AxisT>());
       manifest.mesh.back()->name = name;
       manifest.mesh.back()->size = 2;
     }
     manifest.rank_program.resize(8);
-    for (uint32_t place = 0; place < 8; ++place)
-      manifest.rank_program[manifest.place_ranks.empty() ? place : manifest.place_ranks[place]] =
-          place / 4;
+    for (uint32_t position = 0; position < 8; ++position)
+      manifest
+          .rank_program[manifest.place_ranks.empty() ? position : manifest.place_ranks[position]] =
+          position / 4;
     for (int program = 0; program < 2; ++program)
       manifest.programs.push_back(std::make_unique<format::ProgramT>());
     for (auto &[size, ranks] : lists) {
@@ -107,7 +108,7 @@ TEST(GroupAxes, SeesRanksThatDoNotAscendInTheirList) {
 }
 
 // Ranks are counted along dp, then pp, then tp, so the same lists mean other axes.
-TEST(GroupAxes, GoesByThePlacesOfRanks) {
+TEST(GroupAxes, GoesByThePositionsOfRanks) {
   Job job({{2, {0, 4, 1, 5, 2, 6, 3, 7}}, {4, {0, 4, 1, 5, 2, 6, 3, 7}}, {2, {0, 2, 5, 7}}},
           {0, 4, 1, 5, 2, 6, 3, 7});
   EXPECT_EQ(job->varying(0), kDp | kTp);

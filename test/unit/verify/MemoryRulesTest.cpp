@@ -11,7 +11,7 @@ using test::kDataParallel;
 
 class MemoryRule : public testing::TestWithParam<Broken> {};
 
-TEST_P(MemoryRule, IsNamedWithItsPlaceWhereItIsBroken) { test::expectFault(GetParam()); }
+TEST_P(MemoryRule, IsNamedWithItsLocationWhereItIsBroken) { test::expectFault(GetParam()); }
 
 const std::string kForward =
     "exec.gemm %x, %w to %y sizes [4, 4, 4] strides [4, 4, 4] loc(\"h.0\")";

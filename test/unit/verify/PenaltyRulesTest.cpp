@@ -93,7 +93,7 @@ const test::Broken kPenalties[] = {
 
 class PenaltyRule : public testing::TestWithParam<test::Broken> {};
 
-TEST_P(PenaltyRule, IsNamedWithItsPlaceWhereItIsBroken) { test::expectFault(GetParam()); }
+TEST_P(PenaltyRule, IsNamedWithItsLocationWhereItIsBroken) { test::expectFault(GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(OfData, PenaltyRule, testing::ValuesIn(kPenalties),
                          [](const auto &info) { return std::string(info.param.name); });

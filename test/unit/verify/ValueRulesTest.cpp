@@ -13,7 +13,7 @@ using test::kTensorParallel;
 
 class ValueRule : public testing::TestWithParam<Broken> {};
 
-TEST_P(ValueRule, IsNamedWithItsPlaceWhereItIsBroken) { test::expectFault(GetParam()); }
+TEST_P(ValueRule, IsNamedWithItsLocationWhereItIsBroken) { test::expectFault(GetParam()); }
 
 const std::string kCounts = "  %n = exec.buffer \"n\" temporary i32 4 bytes\n";
 const std::string kUpdate = "rank 0, task 'update', micro-batch 0, instruction 0, gemm (h.0.w): ";

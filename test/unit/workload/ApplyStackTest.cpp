@@ -159,7 +159,7 @@ TEST(ApplyStack, GathersRowsBetweenTensorRanks) {
   BlockCell &block = cells.blocks[0];
   block.ops = {op("matmul", WorkKind::Product), op("moe_dispatch", WorkKind::Memory),
                op("expert_linear", WorkKind::Product), op("moe_combine", WorkKind::Memory)};
-  block.ops[1].isExchange = block.ops[3].isExchange = true;
+  block.ops[1].isDispatch = block.ops[3].isDispatch = true;
   block.ops[2].batchScale = ScalesWithExperts;
   auto add = [&](CellAxis axis, CollectiveKind kind, std::vector<int> of,
                  bool isToExperts = false) {

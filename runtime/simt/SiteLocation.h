@@ -7,7 +7,7 @@
 
 namespace dtc::simt {
 
-// Returns the place of a site, such as "Norm.cu:12", or the name of its function.
-std::string placeOf(const abi::Site &site);
+// Returns the location of a site, such as "Norm.cu:12", or the name of its function.
+std::string locationOf(const abi::Site &site);
 
 } // namespace dtc::simt

@@ -1,4 +1,4 @@
-#include "compiler/decide/plan/PlaceRanks.h"
+#include "compiler/decide/plan/MeshRanks.h"
 
 #include <cassert>
 
@@ -7,8 +7,8 @@ namespace dtc {
 // Returns the letter of an axis in AxisOrder. Ranks of experts are the innermost ones of dp.
 static char letterOf(llvm::StringRef axis) { return axis == "ep" ? 'd' : axis.front(); }
 
-std::vector<uint32_t> placeRanks(const Plan &plan, llvm::ArrayRef<llvm::StringRef> names,
-                                 llvm::ArrayRef<int64_t> sizes) {
+std::vector<uint32_t> meshRanks(const Plan &plan, llvm::ArrayRef<llvm::StringRef> names,
+                                llvm::ArrayRef<int64_t> sizes) {
   // Distance in a stage's list of ranks between neighbours along each axis.
   std::vector<int64_t> strides(names.size());
   int64_t stride = 1;
@@ -20,8 +20,8 @@ std::vector<uint32_t> placeRanks(const Plan &plan, llvm::ArrayRef<llvm::StringRe
       }
   std::vector<uint32_t> ranks(static_cast<size_t>(stride * plan.decisions.pp));
   bool isOwn = false;
-  for (size_t place = 0; place < ranks.size(); ++place) {
-    size_t stage = 0, number = 0, left = place;
+  for (size_t position = 0; position < ranks.size(); ++position) {
+    size_t stage = 0, number = 0, left = position;
     for (size_t axis = names.size(); axis-- > 0;) {
       auto size = static_cast<size_t>(sizes[axis]);
       if (names[axis].front() == 'p')
@@ -31,8 +31,8 @@ std::vector<uint32_t> placeRanks(const Plan &plan, llvm::ArrayRef<llvm::StringRe
       left /= size;
     }
     assert(left == 0 && "the plan and the program have as many ranks");
-    ranks[place] = static_cast<uint32_t>(plan.stages[stage].ranks[number]);
-    isOwn |= ranks[place] != place;
+    ranks[position] = static_cast<uint32_t>(plan.stages[stage].ranks[number]);
+    isOwn |= ranks[position] != position;
   }
   return isOwn ? ranks : std::vector<uint32_t>();
 }

@@ -1,5 +1,5 @@
 // Builds the nodes and edges of a placement network.
-#include "compiler/search/placement/PlaceGraph.h"
+#include "compiler/search/placement/PlacementGraph.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -32,13 +32,14 @@ bool hasPartial(const Placement &placement) {
 
 } // namespace
 
-PlaceGraph::PlaceGraph(const PlacementProblem &problem)
+PlacementGraph::PlacementGraph(const PlacementProblem &problem)
     : costs(problem.costs), microBatches(problem.prices.microBatches),
       tensorAxes(problem.mesh.axesOf(AxisRole::Tensor)) {
   mayScatter = !problem.splitsWeights() || problem.sequenceParallel || tensorAxes.empty();
 }
 
-double PlaceGraph::seconds(const Moved &tensor, const Placement &from, const Placement &to) const {
+double PlacementGraph::seconds(const Moved &tensor, const Placement &from,
+                               const Placement &to) const {
   if (!costs)
     return 0;
   if (!tensor.mayMove(from, to))
@@ -50,8 +51,8 @@ double PlaceGraph::seconds(const Moved &tensor, const Placement &from, const Pla
 
 // Values of a node often leave a tensor with the same placement, so each pair of different
 // placements is asked for once.
-PlaceGraph::MoveTable PlaceGraph::tableOf(const Moved &tensor, ArrayRef<Placement> from,
-                                          ArrayRef<Placement> to) const {
+PlacementGraph::MoveTable PlacementGraph::tableOf(const Moved &tensor, ArrayRef<Placement> from,
+                                                  ArrayRef<Placement> to) const {
   MoveTable table;
   auto distinct = [](ArrayRef<Placement> all, std::vector<size_t> &indices) {
     SmallVector<const Placement *> found;
@@ -73,7 +74,7 @@ PlaceGraph::MoveTable PlaceGraph::tableOf(const Moved &tensor, ArrayRef<Placemen
   return table;
 }
 
-int PlaceGraph::addNode(size_t values) {
+int PlacementGraph::addNode(size_t values) {
   solver::ProblemNode node;
   node.costs.assign(values, 0);
   node.usages.assign(values, 0);
@@ -81,12 +82,12 @@ int PlaceGraph::addNode(size_t values) {
   return static_cast<int>(network.nodes.size()) - 1;
 }
 
-void PlaceGraph::addCost(int node, size_t value, double seconds) {
+void PlacementGraph::addCost(int node, size_t value, double seconds) {
   addTo(network, node, value, seconds);
 }
 
 // Costs are whole units, of which sums are the same in any order.
-solver::Problem PlaceGraph::problem(const PlacementPrices &prices) const {
+solver::Problem PlacementGraph::problem(const PlacementPrices &prices) const {
   solver::Problem problem = network;
   for (const PricedCost &cost : priced)
     addTo(problem, cost.node, cost.value,
@@ -95,14 +96,15 @@ solver::Problem PlaceGraph::problem(const PlacementPrices &prices) const {
   return problem;
 }
 
-void PlaceGraph::addEdge(int a, int b, std::vector<int64_t> table) {
+void PlacementGraph::addEdge(int a, int b, std::vector<int64_t> table) {
   if (llvm::all_of(table, [](int64_t cost) { return cost == 0; }))
     return;
   network.edges.push_back({a, b, static_cast<int32_t>(network.tables.size())});
   network.tables.push_back(std::move(table));
 }
 
-void PlaceGraph::connectOne(const Moved &tensor, const Place &source, const Place &need) {
+void PlacementGraph::connectOne(const Moved &tensor, const PlacementNode &source,
+                                const PlacementNode &need) {
   if (source.node < 0 || need.node < 0 || source.node == need.node) {
     int node = std::max(source.node, need.node);
     if (node < 0)
@@ -122,10 +124,11 @@ void PlaceGraph::connectOne(const Moved &tensor, const Place &source, const Plac
 }
 
 // `needs` of the source's own node are what it brings its tensor to itself.
-void PlaceGraph::connectThroughCopies(const Moved &tensor, const Place &source,
-                                      ArrayRef<Place> needs, ArrayRef<Placement> targets) {
+void PlacementGraph::connectThroughCopies(const Moved &tensor, const PlacementNode &source,
+                                          ArrayRef<PlacementNode> needs,
+                                          ArrayRef<Placement> targets) {
   size_t sets = size_t(1) << targets.size();
-  Place copies{addNode(sets), {}};
+  PlacementNode copies{addNode(sets), {}};
   auto has = [&](size_t set, const Placement &placement) {
     return set >> (llvm::find(targets, placement) - targets.begin()) & 1;
   };
@@ -138,7 +141,7 @@ void PlaceGraph::connectThroughCopies(const Moved &tensor, const Place &source,
       auto bit = static_cast<size_t>(llvm::countr_zero(set));
       sums[set] = sums[set & (set - 1)] + moves.at(from, bit);
     }
-    for (const Place &need : needs)
+    for (const PlacementNode &need : needs)
       if (need.node == source.node && need.placements[from] != source.placements[from])
         for (size_t set = 0; set < sets; ++set)
           if (!has(set, need.placements[from]))
@@ -155,7 +158,7 @@ void PlaceGraph::connectThroughCopies(const Moved &tensor, const Place &source,
         table.push_back(units(cost));
     addEdge(source.node, copies.node, std::move(table));
   }
-  for (const Place &need : needs) {
+  for (const PlacementNode &need : needs) {
     if (need.node == source.node)
       continue;
     std::vector<int64_t> table;
@@ -170,12 +173,13 @@ void PlaceGraph::connectThroughCopies(const Moved &tensor, const Place &source,
   }
 }
 
-void PlaceGraph::connect(Type type, const Place &source, ArrayRef<Place> needs, MayMove mayMove) {
+void PlacementGraph::connect(Type type, const PlacementNode &source, ArrayRef<PlacementNode> needs,
+                             MayMove mayMove) {
   if (!costs)
     return;
   Moved tensor{type, mayMove};
   SmallVector<Placement> targets;
-  for (const Place &need : needs)
+  for (const PlacementNode &need : needs)
     for (auto [index, placement] : llvm::enumerate(need.placements)) {
       bool isThere = need.node == source.node && placement == source.placements[index];
       if (!isThere && !llvm::is_contained(targets, placement))
@@ -184,12 +188,12 @@ void PlaceGraph::connect(Type type, const Place &source, ArrayRef<Place> needs, 
   if (needs.size() > 1 && targets.size() <= kMostTargets)
     connectThroughCopies(tensor, source, needs, targets);
   else
-    for (const Place &need : needs)
+    for (const PlacementNode &need : needs)
       connectOne(tensor, source, need);
 }
 
-void PlaceGraph::connectGradient(Type type, const Place &source, const Place &parameter,
-                                 MayMove mayMove) {
+void PlacementGraph::connectGradient(Type type, const PlacementNode &source,
+                                     const PlacementNode &parameter, MayMove mayMove) {
   if (source.node < 0 || source.node == parameter.node || !costs)
     return;
   std::vector<int64_t> table;

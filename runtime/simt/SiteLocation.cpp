@@ -1,4 +1,4 @@
-#include "runtime/simt/Place.h"
+#include "runtime/simt/SiteLocation.h"
 
 #include "runtime/base/Text.h"
 
@@ -6,7 +6,7 @@ namespace dtc::simt {
 
 using format::text;
 
-std::string placeOf(const abi::Site &site) {
+std::string locationOf(const abi::Site &site) {
   if (site.file[0] == '\0')
     return text("'", site.function, "'");
   std::string file = site.file;

@@ -6,8 +6,8 @@
 namespace dtc {
 
 // The processor that a kernel runs on: the host for kernels marked graph.host, else the device.
-enum class KernelPlace { Any, Device, Host };
-// True if the kernel runs on `place`.
-bool isAt(graph::FuncOp kernel, KernelPlace place);
+enum class KernelSide { Any, Device, Host };
+// True if the kernel runs on `side`.
+bool isAt(graph::FuncOp kernel, KernelSide side);
 
 } // namespace dtc

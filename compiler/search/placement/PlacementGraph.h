@@ -7,7 +7,7 @@
 namespace dtc {
 
 // The placement of a tensor under each value of a node; node -1: a fixed placement.
-struct Place {
+struct PlacementNode {
   int node = -1;
   std::vector<Placement> placements;
 };
@@ -16,9 +16,9 @@ struct Place {
 // a tensor from where its maker leaves it to where its reader needs it. A tensor with several
 // readers has a node of its own, whose values are the sets of placements that it is brought to:
 // each collective is paid once.
-class PlaceGraph {
+class PlacementGraph {
 public:
-  explicit PlaceGraph(const PlacementProblem &problem);
+  explicit PlacementGraph(const PlacementProblem &problem);
 
   // Adds a node with a number of values and returns its index.
   int addNode(size_t values);
@@ -36,10 +36,11 @@ public:
   // Says whether a tensor may be brought from one placement to another.
   using MayMove = llvm::function_ref<bool(const Placement &from, const Placement &to)>;
   // A tensor goes from `source` to all of `needs`.
-  void connect(mlir::Type type, const Place &source, llvm::ArrayRef<Place> needs, MayMove mayMove);
+  void connect(mlir::Type type, const PlacementNode &source, llvm::ArrayRef<PlacementNode> needs,
+               MayMove mayMove);
   // A gradient goes to its parameter: sums are finished once a step, anything else is moved every
   // micro-batch.
-  void connectGradient(mlir::Type type, const Place &source, const Place &parameter,
+  void connectGradient(mlir::Type type, const PlacementNode &source, const PlacementNode &parameter,
                        MayMove mayMove);
 
   // Returns the problem under the given prices.
@@ -60,9 +61,9 @@ private:
   };
   MoveTable tableOf(const Moved &tensor, llvm::ArrayRef<Placement> from,
                     llvm::ArrayRef<Placement> to) const;
-  void connectOne(const Moved &tensor, const Place &source, const Place &need);
-  void connectThroughCopies(const Moved &tensor, const Place &source, llvm::ArrayRef<Place> needs,
-                            llvm::ArrayRef<Placement> targets);
+  void connectOne(const Moved &tensor, const PlacementNode &source, const PlacementNode &need);
+  void connectThroughCopies(const Moved &tensor, const PlacementNode &source,
+                            llvm::ArrayRef<PlacementNode> needs, llvm::ArrayRef<Placement> targets);
   void addEdge(int a, int b, std::vector<int64_t> table);
   double seconds(const Moved &tensor, const Placement &from, const Placement &to) const;
 

@@ -13,7 +13,7 @@ namespace {
 
 // Three stages of 8 ranks, on a node of L4, one of A100 and one of H100. Each stage has its own
 // program, in another order.
-class UnlikeDevices : public testing::Test {
+class HeterogeneousDevices : public testing::Test {
 protected:
   void SetUp() override {
     Result<Topology> loaded = loadTopology("mixed-l4-a100-h100");
@@ -54,7 +54,7 @@ protected:
   Topology topology;
 };
 
-TEST_F(UnlikeDevices, ComputeAsFastAsTheRankThatDoes) {
+TEST_F(HeterogeneousDevices, ComputeAsFastAsTheRankThatDoes) {
   format::GemmT gemm;
   gemm.m = gemm.n = gemm.k = 4096;
   std::vector<double> seconds = secondsOf(gemm, {0, 8, 16});
@@ -64,7 +64,7 @@ TEST_F(UnlikeDevices, ComputeAsFastAsTheRankThatDoes) {
   EXPECT_NE(seconds[0], seconds[2]);
 }
 
-TEST_F(UnlikeDevices, MeetOverTheLinksOfTheirOwnNode) {
+TEST_F(HeterogeneousDevices, MeetOverTheLinksOfTheirOwnNode) {
   std::vector<uint32_t> all(24);
   std::iota(all.begin(), all.end(), 0u);
   format::CollectiveT op;
@@ -78,7 +78,7 @@ TEST_F(UnlikeDevices, MeetOverTheLinksOfTheirOwnNode) {
 }
 
 // All ranks have one program, so one rank represents others, and all wait for the slowest.
-TEST_F(UnlikeDevices, ComputeLikeTheSlowestWhereOneProgramIsOnAll) {
+TEST_F(HeterogeneousDevices, ComputeLikeTheSlowestWhereOneProgramIsOnAll) {
   manifest.rank_program.assign(24, 0);
   format::GemmT gemm;
   gemm.m = gemm.n = gemm.k = 4096;
@@ -94,8 +94,8 @@ TEST_F(UnlikeDevices, ComputeLikeTheSlowestWhereOneProgramIsOnAll) {
             collectiveSeconds(CollectiveKind::AllReduce, 4 << 20, {{8, 1}}, topology));
 }
 
-// Lists are in the order of places, not of ranks.
-TEST_F(UnlikeDevices, MeetAcrossNodesInWhateverOrder) {
+// Lists are in the order of positions, not of ranks.
+TEST_F(HeterogeneousDevices, MeetAcrossNodesInWhateverOrder) {
   format::CollectiveT op;
   op.count = 1 << 20;
   op.group = group(2, {16, 0});
@@ -107,7 +107,7 @@ TEST_F(UnlikeDevices, MeetAcrossNodesInWhateverOrder) {
 }
 
 // All ranks of a stage send at the same time.
-TEST_F(UnlikeDevices, ShareTheWayToUnlikeOnes) {
+TEST_F(HeterogeneousDevices, ShareTheWayToDifferentOnes) {
   std::vector<uint32_t> pairs;
   std::vector<int64_t> from, to;
   for (uint32_t rank = 0; rank < 8; ++rank) {
