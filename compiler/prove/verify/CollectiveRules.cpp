@@ -29,6 +29,10 @@ std::optional<Fault> checkGroup(const ProgramState &state, const format::Collect
     return state.at.fail("values", text("is no exchange of rows of experts along ",
                                         state.namesOf(mixed), ", as its role says"));
   Value rows = state.memory.operand(0).joined();
+  AxisSet whole = axesWithout(spread & state.initial.contextAxes(), rows.partial);
+  if (op.role() == format::CollectiveRole::activation && reducesValues(op) && whole && !rows.isZero)
+    return state.at.fail("values", text("mixes activations along ", state.namesOf(whole),
+                                        ", where ranks have tokens of their own"));
   if (AxisSet along = exchangedBy(state, op); along && !rows.exchange(along))
     return state.at.fail("values", text("exchanges ", state.steps.bufferName(op.src()), " along ",
                                         state.namesOf(along),

@@ -47,6 +47,8 @@ std::optional<Fault> checkOperands(const ProgramState &state) {
     return found;
   if (std::optional<Fault> found = checkParts(state))
     return found;
+  if (std::optional<Fault> found = checkKeys(state))
+    return found;
   return checkLookup(state);
 }
 

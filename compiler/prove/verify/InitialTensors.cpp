@@ -32,12 +32,24 @@ AxisSet axesOfInputs(const format::Manifest &manifest, uint32_t first, uint32_t 
   return axes;
 }
 
+// Returns the axes of context parallelism, which split dims of samples in any program. Parts of
+// inputs along other axes are no samples of a rank's own.
+AxisSet contextAxesOf(const format::Manifest &manifest) {
+  AxisSet axes = 0, split = axesOfInputs(manifest, kSamples + 1, UINT32_MAX);
+  for (uint32_t axis = 0; axis < 8 * sizeof(AxisSet); ++axis)
+    if (auto one = static_cast<AxisSet>(1u << axis);
+        (split & one) && axisNames(manifest, one) == "cp")
+      axes |= one;
+  return axes;
+}
+
 } // namespace
 
 InitialTensors::InitialTensors(const Steps &steps, const GroupAxes &groups)
     : steps(steps), varying(groups.varying(steps.index)),
-      batch(axesOfInputs(steps.manifest, kSamples, UINT32_MAX) & varying),
-      context(axesWithout(batch, axesOfInputs(steps.manifest, kSamples, kSamples))) {
+      batch(axesOfInputs(steps.manifest, kSamples, kSamples) & varying),
+      context(contextAxesOf(steps.manifest) & varying) {
+  batch |= context;
   addPersistent();
   for (const format::Input *input : *steps.program.inputs()) {
     InitialTensor tensor{input->buffer(), input->name()->str(), shardsOf(input->shards())};

@@ -110,6 +110,22 @@ std::optional<Fault> checkLookup(const ProgramState &state) {
   return std::nullopt;
 }
 
+std::optional<Fault> checkKeys(const ProgramState &state) {
+  const format::Instruction &instruction = *state.at.source->source;
+  const format::AttentionGrad *grad = instruction.op_as_AttentionGrad();
+  const format::Attention *op = grad ? grad->forward() : instruction.op_as_Attention();
+  if (!op || op->lengths() == format::noBuffer)
+    return std::nullopt;
+  AxisSet parts = axesOf(state, op->lengths()) & state.initial.contextAxes();
+  AxisSet apart = parts & (axesOf(state, op->k()) | axesOf(state, op->v()));
+  if (!apart)
+    return std::nullopt;
+  return state.at.fail("values",
+                       text("reads as many keys as lengths say that differ along ",
+                            state.namesOf(apart), ", where ", state.steps.bufferName(op->k()),
+                            " or ", state.steps.bufferName(op->v()), " was not gathered"));
+}
+
 std::optional<Fault> checkParts(const ProgramState &state) {
   const format::Instruction &instruction = *state.at.source->source;
   if (state.at.source->flow != Flow::Function || averages(instruction))

@@ -38,5 +38,8 @@ std::optional<Fault> checkParts(const ProgramState &state);
 // another row hold other rows, and words of a rank's own are in a table that is the same where they
 // differ.
 std::optional<Fault> checkLookup(const ProgramState &state);
+// Checks attention of a part of the queries. Where ranks that share a sequence see as many of its
+// first keys as a length says that each has of its own, they hold the same keys.
+std::optional<Fault> checkKeys(const ProgramState &state);
 
 } // namespace dtc
