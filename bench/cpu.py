@@ -44,6 +44,7 @@ TITLES = {"gpt2-124m": "GPT-2 124M, batch {batch} x 256 tokens",
           "vit-s": "ViT-S/16, batch {batch} x 224 x 224 pixels"}
 BATCHES = {"gpt2-124m": 4, "resnet18": 32, "vit-s": 4}
 SEQUENCE = 256
+TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Failure(Exception):
@@ -55,10 +56,9 @@ def note(text):
 
 
 def cpu_seconds(pid):
-    """Returns the user and system time of the threads of a process so far, to the nanosecond: that of
-    /proc/PID/stat is in ticks of 0.01 s.
-    """
-    return sum(int(task.read_text().split()[0]) for task in Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e9
+    """Returns the user and system time of all threads of a process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 def start(command, threads, **options):
