@@ -31,7 +31,8 @@ GPT2 = {"model_type": "gpt2", "vocab_size": WORDS, "n_positions": 40, "n_embd": 
         "initializer_range": 0.2, "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
 PLANS = ["dp=1,tp=1", "dp=2,tp=2", "dp=1,tp=4,sp=1", "dp=4,tp=1,zero=3", "dp=1,tp=1,pp=2,micro_batch=1",
          "dp=2,tp=1,pp=2,zero=1,micro_batch=1", "dp=1,tp=1,micro_batch=1,recompute=full", "dp=1,tp=2 --target simt",
-         "dp=2,tp=1 --precision bf16"]
+         "cp=2,cp_kind=all-to-all,micro_batch=1", "dp=2,cp=2,zero=3,cp_kind=all-to-all",
+         "cp=2,pp=2,cp_kind=all-to-all,micro_batch=1", "dp=2,tp=1 --precision bf16"]
 
 
 def check(condition, what):
@@ -52,7 +53,7 @@ def write_model(folder, name, config):
 
 def compile_model(model, out, batch, fix, *flags):
     axes = dict(pair.split("=") for pair in fix.split(","))
-    ranks = math.prod(int(axes.get(axis, 1)) for axis in ("dp", "tp", "pp"))
+    ranks = math.prod(int(axes.get(axis, 1)) for axis in ("dp", "cp", "tp", "pp"))
     precision = [] if "--precision" in flags else ["--precision", "f32"]
     dtc("compile", model, "--seq-len", SEQUENCE, "--topology", "cpu", "--devices", ranks, "--global-batch", batch,
         "--fix", fix, *flags, *precision, "-o", out)
