@@ -87,7 +87,7 @@ def Graph_PlaceRowsOp : Graph_RouteOp<"place_rows"> {
     `rowOf[b, t, k]` is the row of the choice (b, t, k) if all choices of this rank's samples are ordered by their
     expert, and by (b, t, k) among those of one expert. `counts[b, e]` are the choices of expert e in sample b. So rows
     of an expert follow each other, from the sum of the counts of the experts before it. A rank orders the choices of
-    its own samples: `rowOf` are a matter of the rank, and only the ops of this family read them.
+    its own samples: these rows are a matter of the rank, and only the ops of this family read them.
 
     If the experts are on several `ranks`, each with as many neighbours, rows lie in blocks [ranks, batch, sequence *
     top], one for each rank and sample: `rowOf[b, t, k]` is the row of the choice in all blocks, of which (r, b) has
