@@ -70,6 +70,7 @@ DEFINED_IN_SEVERAL = {
     "compiler/decide/decisions/Decisions.h": "compares in the order of all decisions, which AllDecisions.cpp knows",
     "compiler/decide/decisions/Families.h": "lists the rows of each family, in the source of its name",
     "compiler/describe/frontend/Importers.h": "lists one importer for each kind of model, in the source of its name",
+    "compiler/price/workload/CellBuilder.h": "reads the exchanges of rows of experts in ExchangeCells.cpp",
     "kernels/cpu/IsaTables.h": "lists attention's functions for the table of an instruction set",
     "models/ModelBuilder.h": "has its small ops in SmallOps.cpp, which models of few large ops need none of",
     "passes/codegen/KernelModels.h": "lists the attachment of each family of kernels, in the source of its name",

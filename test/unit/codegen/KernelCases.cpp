@@ -9,8 +9,9 @@ namespace {
 
 using Values = KernelCase::Values;
 
-// $X: rows of columns; $C: columns; $S: f32 per row; $T: i32 per row; $F: all elements in a line,
-// $H the same in f32; $R: heads of twice the columns, $A: their angles; $1: one f32.
+// $X: rows of columns; $C: columns; $S: f32 per row; $T: i32 per row; $I: rows of columns in i32;
+// $F: all elements in a line, $H the same in f32; $R: heads of twice the columns, $A: their angles;
+// $1: one f32.
 std::string fill(std::string text, int64_t rows, int64_t columns, const std::string &type) {
   std::string r = std::to_string(rows) + "x", c = std::to_string(columns) + "x";
   std::string all = std::to_string(rows * columns) + "x";
@@ -28,6 +29,9 @@ std::string fill(std::string text, int64_t rows, int64_t columns, const std::str
       break;
     case 'T':
       shape = r + "i32";
+      break;
+    case 'I':
+      shape = r + c + "i32";
       break;
     case 'F':
       shape = all + type;
@@ -130,6 +134,9 @@ std::vector<KernelCase> pointwiseCases() {
   cases.push_back({"constant", "() -> $X", "%0 = graph.constant 1.5 : $X"});
   cases.back().readsVectors = false;
   cases.push_back({"iota", "() -> $S", "%0 = graph.iota : $S"});
+  cases.back().readsVectors = false;
+  cases.push_back({"chunk_starts", "() -> $A",
+                   "%s = graph.chunk_starts size 3 : $I\n%0 = graph.cast %s : $I to $A"});
   cases.back().readsVectors = false;
   cases.push_back({"counted", "(%t: $T) -> $S", "%0 = graph.counted %t ignoring -100 : $T to $S"});
   cases.push_back({"dropout",

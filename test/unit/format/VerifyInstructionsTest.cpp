@@ -199,9 +199,17 @@ const Corruption corruptions[] = {
      "'lengths' is 'x' (buffer 7) of f32, wanted i32"},
     {"AttentionDocuments", &At::attention, [](I &i) { i.op.AsAttention()->documents = 7; },
      "'documents' is 'x' (buffer 7) of f32, wanted i32"},
-    {"AttentionDocumentsSize", &At::attention, [](I &i) { i.op.AsAttention()->keys = 5; },
+    {"AttentionDocumentsSize", &At::attention,
+     [](I &i) {
+       i.op.AsAttention()->keys = 5;
+       i.op.AsAttention()->head_dim = i.op.AsAttention()->value_dim = 2;
+     },
      "'documents' is 'tokens' (buffer 2) of 32 bytes, wanted at least 40"},
-    {"AttentionDocumentsPrefix", &At::attention, [](I &i) { i.op.AsAttention()->prefix = 2; },
+    {"AttentionDocumentsPrefix", &At::attention,
+     [](I &i) {
+       i.op.AsAttention()->prefix = 2;
+       i.op.AsAttention()->window = 0;
+     },
      "'documents' with a prefix of 2, 4 queries and 4 keys, wanted no prefix"},
     {"AttentionBias", &At::attention, [](I &i) { i.op.AsAttention()->bias_sizes[3] = 3; },
      "size 3 of bias is 3, wanted 1 or 4"},
