@@ -1,4 +1,4 @@
-// What a model knows of the documents in its samples.
+// Says whether samples hold several documents, and how the loss counts them.
 #pragma once
 
 namespace dtc {

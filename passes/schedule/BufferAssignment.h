@@ -75,7 +75,7 @@ private:
   bool mayShare(unsigned instruction, const Access &write, const Access &read) const;
   bool inPlaceAt(unsigned instruction, const std::vector<Access> &source,
                  const Access &destination) const;
-  // Where a use lies once its buffer's location is followed.
+  // Returns a use as one of the buffer that holds it, with its offset there.
   AccessList::Use resolve(const AccessList::Use &use) const;
   bool inOneMemory(unsigned a, unsigned b) const {
     return program.buffers[a].host == program.buffers[b].host;

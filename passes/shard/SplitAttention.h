@@ -36,7 +36,7 @@ public:
 
   // Returns what the rank has of the results of `op`.
   Result forward(graph::AttentionOp op, mlir::Value q, const Keys &keys) const;
-  // What the gradient reads of the rank's part, of which `dlse` may be null.
+  // The operands of the gradient that are of the rank's part; `dlse` may be null.
   struct Saved {
     mlir::Value q, out, lse, dout, dlse;
   };

@@ -10,7 +10,7 @@
 
 namespace dtc::rt {
 
-// What becomes of documents that are longer than a sample.
+// The treatments of documents that are longer than a sample.
 enum class LongDocuments {
   Split,  // into pieces of a sample's length and the rest, which are documents of their own
   Cut,    // what does not fit is left out

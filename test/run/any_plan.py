@@ -555,6 +555,19 @@ def run_cases(description, count, run, summarise, shrunk=None):
     return results, not failed
 
 
+def run_listed_cases(description, count, run, *checks):
+    """Runs a test of `count` cases that are written down: each case, which returns its difference from one device,
+    and then the checks, which --only leaves out.
+    """
+    results, match = run_cases(description, count, lambda index, _seed: run(index),
+                               lambda results: f"largest difference {max(results, default=0):.2e}")
+    if not match:
+        sys.exit(1)
+    if len(results) == count:
+        for check in checks:
+            check()
+
+
 def print_shrunk(index, seed):
     case, said = shrink(random_case(index, seed))
     print(f"shrunk: {case}\n{said or 'no smaller case fails'}", flush=True)

@@ -8,7 +8,6 @@ parameters are compared with one process as in any_plan.py. Positions are learne
 attention has windows, dropout or fewer kv heads than ranks; some cases are in bf16, some on emulated GPUs. What a
 program sends along cp has the bytes of the formula.
 """
-import argparse
 import json
 import math
 import os
@@ -18,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from any_plan import match_one_device, write_case
+from any_plan import match_one_device, run_listed_cases, write_case
 from dtc_tools import BIN, dtc
 
 SEQUENCE = 16
@@ -149,16 +148,5 @@ def check_refusals():
                 sys.exit(f"FAILED: {fix}: exit code {result.returncode}, wanted {wanted}:\n{result.stderr}")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", type=int, help="run this case alone")
-    only = parser.parse_args().only
-    cases = range(len(CASES)) if only is None else [only]
-    worst = max(run_case(index) for index in cases)
-    if only is None:
-        check_refusals()
-    print(f"{len(cases)} of {len(cases)} cases match one device, largest difference {worst:.2e}")
-
-
 if __name__ == "__main__":
-    main()
+    run_listed_cases(__doc__, len(CASES), run_case, check_refusals)

@@ -8,7 +8,6 @@ process as in any_plan.py. In some cases all tokens choose the same expert in ev
 a program have the bytes of docs/experts.md, and a checkpoint has whole experts, from which other plans go on. Plans are
 priced by the bytes that their programs send, and have experts on several ranks where that is faster.
 """
-import argparse
 import json
 import random
 import re
@@ -17,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from any_plan import TOLERANCE, as_graph, match_one_device, write_case
+from any_plan import TOLERANCE, as_graph, match_one_device, run_listed_cases, write_case
 from dtc_tools import BIN, compare_tensors, dtc, read_safetensors, train
 
 SEQUENCE = 12
@@ -218,20 +217,6 @@ def check_chosen():
                     sys.exit(f"FAILED: {ranks} ranks: steps of {times[0]} s are no faster than {times[1]} s with ep=1")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", type=int, help="run this case alone")
-    only = parser.parse_args().only
-    cases = range(len(CASES)) if only is None else [only]
-    worst = max(run_case(index) for index in cases)
-    if only is None:
-        worst = max(worst, check_resumed())
-        check_refusals()
-        check_imbalance()
-        check_prices()
-        check_chosen()
-    print(f"{len(cases)} of {len(cases)} cases match one device, largest difference {worst:.2e}")
-
-
 if __name__ == "__main__":
-    main()
+    run_listed_cases(__doc__, len(CASES), run_case, check_resumed, check_refusals, check_imbalance, check_prices,
+              check_chosen)

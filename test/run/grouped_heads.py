@@ -5,7 +5,6 @@ Usage: grouped_heads.py [--only N]; exits 0 only if all cases match. Parameters 
 compared with one process as in any_plan.py. If ranks can share out query heads, the queries that attention gets on a
 rank show that they do.
 """
-import argparse
 import json
 import random
 import re
@@ -13,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from any_plan import match_one_device, write_case
+from any_plan import match_one_device, run_listed_cases, write_case
 from dtc_tools import dtc
 
 # Each case is: query heads, kv heads, tp, sp, dp, dropout, query heads of a rank. 6 heads on 2 kv heads are 3 each,
@@ -65,14 +64,5 @@ def run_case(index):
         return difference
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", type=int, help="run this case alone")
-    only = parser.parse_args().only
-    cases = range(len(CASES)) if only is None else [only]
-    worst = max(run_case(index) for index in cases)
-    print(f"{len(cases)} of {len(cases)} cases match one device, largest difference {worst:.2e}")
-
-
 if __name__ == "__main__":
-    main()
+    run_listed_cases(__doc__, len(CASES), run_case)

@@ -125,7 +125,7 @@ void DimRoles::visit(Operation &op, bool isReversed) {
 
 void DimRoles::visitRule(Operation *op, const graph::OpRule &rule) {
   SmallVector<uint8_t, 8> loops = rolesOfLoops(op, rule);
-  // What a view is of learns from it that it is of experts, as biases do.
+  // The operand of a view takes over its role of experts, as biases do.
   uint8_t back = rule.kind == graph::OpKind::View ? kBothWays | ScalesWithExperts : kBothWays;
   for (auto [result, tensor] : llvm::zip(op->getResults(), rule.results))
     for (auto [dim, ofDim] : llvm::zip(of(result), tensor))

@@ -100,7 +100,7 @@ private:
   // Keeps the placements of a candidate for the users of the result.
   void keepPlacements(const Decisions &d, SearchResult &result) {
     std::vector<SearchedPlacements> &known = result.placements[TensorSplit::of(d)];
-    // Where rows of experts are exchanged, there may be fewer of them.
+    // There may be fewer of them if rows of experts are exchanged.
     for (const PlacementPoint *point :
          llvm::drop_begin(costs.frontierOf(d), std::min(known.size(), costs.frontierOf(d).size())))
       known.push_back(point->placements);

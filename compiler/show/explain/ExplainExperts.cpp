@@ -190,10 +190,7 @@ Status explainExperts(llvm::raw_ostream &out, const ExplainRequest &request, siz
     return UserError("explaining experts: the layers of stage " + std::to_string(stage) +
                          " have none",
                      "leave out --experts, or give another --stage");
-  if (request.json)
-    printJson(out, explainer.toJson());
-  else
-    explainer.print(out);
+  printExplained(out, explainer, request.json);
   return {};
 }
 

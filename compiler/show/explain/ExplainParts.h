@@ -55,4 +55,13 @@ Table collectiveTable(llvm::ArrayRef<StageCollective> collectives);
 // The object with two spaces of indentation.
 void printJson(llvm::raw_ostream &out, const Json &json);
 
+// Prints what an explainer found, as JSON or as text.
+template <typename Explainer>
+void printExplained(llvm::raw_ostream &out, const Explainer &explainer, bool asJson) {
+  if (asJson)
+    printJson(out, explainer.toJson());
+  else
+    explainer.print(out);
+}
+
 } // namespace dtc

@@ -160,10 +160,7 @@ Status explainStage(llvm::raw_ostream &out, const ExplainRequest &request, int64
                          counted(count, "stage"),
                      "stages are counted from 0");
   StageExplainer explainer(request, static_cast<size_t>(stage));
-  if (request.json)
-    printJson(out, explainer.toJson());
-  else
-    explainer.print(out);
+  printExplained(out, explainer, request.json);
   return {};
 }
 

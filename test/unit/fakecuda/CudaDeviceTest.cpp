@@ -328,7 +328,7 @@ TEST(CudaDevice, TakesItsArenaEitherWay) {
     }
 }
 
-// Where NVLink connects machines, those may map the arena, if the machine's service lets them.
+// Machines that NVLink connects may map the arena, if the machine's service lets them.
 TEST(CudaDevice, LetsOtherMachinesMapItsArena) {
   for (auto fabric :
        {FakeCudaOptions::NoFabric, FakeCudaOptions::Fabric, FakeCudaOptions::RefusedFabric}) {

@@ -107,7 +107,7 @@ private:
     int launches = 0;
   };
 
-  // What a task reads is named after its sender.
+  // A tensor that a task reads is named after its sender.
   static Value readBy(const PipelineTask &task) {
     bool backward = isBackward(task);
     return {task.chunk + (backward ? 1 : -1), task.microBatch, backward, 0};
