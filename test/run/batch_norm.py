@@ -176,13 +176,15 @@ def compare_with(runs, text, fix, losses, tensors, *flags):
     print(f"{what}: within {worst:.1e}", flush=True)
 
 
-def check_gpus(runs):
-    """Emulated GPUs, which have no convolution yet: batch norm of rows and of what has more dims."""
-    text = of_rows("momentum 0.1")
-    losses, tensors = runs.train(runs.compile(text))
+def check_gpus(runs, images, *of_images):
+    """Compares emulated GPUs with one process: batch norm of images, and of rows."""
+    rows = of_rows("momentum 0.1")
+    of_one = runs.train(runs.compile(rows))
     os.environ.update({"DTC_EMULATED_GPU": "1", "DTC_TUNING_MS": "0"})
     for fix in ("", "dp=2", "dp=2,zero=3"):
-        compare_with(runs, text, fix, losses, tensors, "--target", "simt")
+        compare_with(runs, rows, fix, *of_one, "--target", "simt")
+    for fix in ("", "dp=2,tp=2"):
+        compare_with(runs, images, fix, *of_images, "--target", "simt")
     del os.environ["DTC_EMULATED_GPU"], os.environ["DTC_TUNING_MS"]
 
 
@@ -261,7 +263,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         runs, whole = Runs(Path(scratch)), model(training("momentum 0.1"))
         losses, tensors = check_plans(runs, whole)
-        check_gpus(runs)
+        check_gpus(runs, whole, losses, tensors)
         check_checkpoints(runs, whole, losses, tensors)
         check_parts(runs, whole)
         check_evaluation(runs, whole, tensors)

@@ -3,12 +3,14 @@
 
 Usage: convolution.py [--cases N] [--seed S]; the last line is the summary.
 1. models/digits/convnet.mlir has the gradients of the first step and follows the curve that reference/make_convnet.py
-   stored, on one process, data parallel, tensor parallel and both, with micro-batches.
+   stored, on one process, data parallel, tensor parallel and both, with micro-batches; on emulated GPUs the first
+   steps of that.
 2. Random small networks (transposed convolutions, strides, padding, dilation, groups, both kinds of pooling, one
-   output channel or many) train under random plans, half of them with ops split at random as any_split.py does:
-   losses, gradients and parameters are those of one process.
+   output channel or many) train under random plans, half of them with ops split at random as any_split.py does, and a
+   third of them on emulated GPUs: losses, gradients and parameters are those of one process.
 """
 import json
+import os
 import random
 import sys
 import tempfile
@@ -23,13 +25,14 @@ from like_jax import CURVE_TOLERANCE, GRADIENT_TOLERANCE
 HERE = Path(__file__).resolve().parent
 DATA, DIGITS = HERE / "reference" / "data", HERE.parents[1] / "models" / "digits"
 PLANS = [(1, ""), (1, "micro_batch=32"), (2, "dp=2"), (2, "tp=2"), (4, "dp=2,tp=2,zero=1,micro_batch=16")]
+GPU_PLANS, GPU_STEPS = [(1, ""), (2, "dp=2,zero=3,micro_batch=16")], 2  # the emulator takes seconds for a step
 
 
-def compile_digits(folder, curve, devices, fix):
+def compile_digits(folder, curve, devices, fix, *target):
     a = curve["adamw"]
     return compile_model(DIGITS / "convnet.mlir", folder / "adamw.dte", devices, curve["batch"], fix, "--lr-schedule",
                          "constant", "--beta1", a["beta1"], "--beta2", a["beta2"], "--epsilon", a["epsilon"],
-                         "--weight-decay", a["weight_decay"], "--clip-norm", a["clip"])
+                         "--weight-decay", a["weight_decay"], "--clip-norm", a["clip"], *target)
 
 
 def check_digits_gradients(folder, dte, curve, files, devices, fix):
@@ -40,10 +43,10 @@ def check_digits_gradients(folder, dte, curve, files, devices, fix):
                            GRADIENT_TOLERANCE, f"gradients of convnet on {devices} ranks {fix}")
 
 
-def check_digits_curve(dte, curve, files, devices, fix):
-    steps = train(dte, devices, files, len(curve["loss"]), "--seed", curve["seed"], "--lr", curve["adamw"]["lr"],
+def check_digits_curve(dte, curve, files, devices, fix, length):
+    steps = train(dte, devices, files, length, "--seed", curve["seed"], "--lr", curve["adamw"]["lr"],
                   "--init", DATA / "convnet.init.safetensors", "--threads", 1)
-    worst = max(compare_steps([step[key] for step in steps], curve[key], CURVE_TOLERANCE,
+    worst = max(compare_steps([step[key] for step in steps], curve[key][:length], CURVE_TOLERANCE,
                               f"convnet on {devices} ranks {fix}: {key}", "PyTorch") for key in ("loss", "grad_norm"))
     return worst, steps[-1]["loss"]
 
@@ -54,9 +57,17 @@ def check_digits(folder):
     for devices, fix in PLANS:
         dte = compile_digits(folder, curve, devices, fix)
         gradients = check_digits_gradients(folder, dte, curve, files, devices, fix)
-        worst, last = check_digits_curve(dte, curve, files, devices, fix)
+        worst, last = check_digits_curve(dte, curve, files, devices, fix, len(curve["loss"]))
         print(f"convnet on {devices} ranks {fix}: gradients within {gradients:.1e}, curve within {worst:.1e}, last "
               f"loss {last:.4f}", flush=True)
+    os.environ["DTC_EMULATED_GPU"] = "1"
+    for devices, fix in GPU_PLANS:
+        dte = compile_digits(folder, curve, devices, fix, "--target", "simt")
+        gradients = check_digits_gradients(folder, dte, curve, files, devices, fix)
+        worst, _ = check_digits_curve(dte, curve, files, devices, fix, GPU_STEPS)
+        print(f"convnet on {devices} emulated GPUs {fix}: gradients within {gradients:.1e}, {GPU_STEPS} steps within "
+              f"{worst:.1e}", flush=True)
+    del os.environ["DTC_EMULATED_GPU"]
 
 
 class Network:
@@ -154,6 +165,7 @@ class Network:
 
 def run_net(folder, model, files, ranks, batch, seed, *how):
     dte = folder / "net.dte"
+    os.environ["DTC_EMULATED_GPU"] = str(int("simt" in how))
     dtc("compile", model, *how, "--epsilon", 1e-3, "-o", dte)
     return run_steps(folder, dte, ranks, files, seed, 1e-2)
 
@@ -184,6 +196,9 @@ def run_case(index, seed):
             what += json.dumps(plan["op_splits"])
             (folder / "plan.json").write_text(json.dumps(plan))
             how = ["--plan", folder / "plan.json"]
+        if index % 3 == 2:
+            how += ["--target", "simt"]
+            what += " on emulated GPUs"
         found = run_net(folder, model, files, dp * tp, batch, index, *how)
         one = ["--topology", "cpu", "--devices", 1, "--global-batch", batch, "--fix", f"micro_batch={batch}"]
         return taken, compare_runs(found, run_net(folder, model, files, 1, batch, index, *one), what)

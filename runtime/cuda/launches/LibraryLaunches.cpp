@@ -1,8 +1,10 @@
 #include "runtime/cuda/launches/LibraryLaunches.h"
 
 #include "kernels/cuda/Attention.h"
+#include "kernels/cuda/Convolution.h"
 #include "kernels/cuda/Embedding.h"
 #include "kernels/cuda/GroupedGemm.h"
+#include "kernels/cuda/Pooling.h"
 #include "kernels/cuda/StridedCopy.h"
 #include "runtime/base/Text.h"
 #include "runtime/format/ElementTypes.h"
@@ -197,6 +199,83 @@ Status plan(const format::StridedCopy &op, const LibraryOperands &operands,
   return finish(wrong, params, planned);
 }
 
+cuda::ConvolutionParams convolutionParams(const format::Conv2dShape &shape,
+                                          const LibraryOperands &operands) {
+  cuda::ConvolutionParams params{};
+  params.pixels = reinterpret_cast<const float *>(operands.buffers[0]);
+  params.factors = reinterpret_cast<const float *>(operands.buffers[1]);
+  params.out = reinterpret_cast<float *>(operands.buffers[2]);
+  params.batch = asInt(shape.batch());
+  params.channels = asInt(shape.channels());
+  params.filters = asInt(shape.filters());
+  params.groups = asInt(shape.groups());
+  params.height = asInt(shape.height());
+  params.width = asInt(shape.width());
+  params.kernelHeight = asInt(shape.kernel_height());
+  params.kernelWidth = asInt(shape.kernel_width());
+  params.strideHeight = asInt(shape.stride_height());
+  params.strideWidth = asInt(shape.stride_width());
+  params.paddingHeight = asInt(shape.padding_height());
+  params.paddingWidth = asInt(shape.padding_width());
+  params.dilationHeight = asInt(shape.dilation_height());
+  params.dilationWidth = asInt(shape.dilation_width());
+  return params;
+}
+
+Status plan(const format::Conv2d &op, const LibraryOperands &operands, LibraryLaunches &planned) {
+  cuda::ConvolutionParams params = convolutionParams(*op.shape(), operands);
+  std::string wrong = cuda::planConvolution(params, planned.launches);
+  return finish(wrong, params, planned);
+}
+
+Status plan(const format::Conv2dInputGrad &op, const LibraryOperands &operands,
+            LibraryLaunches &planned) {
+  cuda::ConvolutionParams params = convolutionParams(*op.shape(), operands);
+  std::string wrong = cuda::planConvolutionInputGrad(params, planned.launches);
+  return finish(wrong, params, planned);
+}
+
+Status plan(const format::Conv2dWeightGrad &op, const LibraryOperands &operands,
+            LibraryLaunches &planned) {
+  cuda::ConvolutionParams params = convolutionParams(*op.shape(), operands);
+  params.scratch = reinterpret_cast<float *>(operands.buffers[3]);
+  params.pieces = asInt(op.pieces());
+  params.accumulate = op.accumulate() && !operands.startsSum ? 1 : 0;
+  std::string wrong = cuda::planConvolutionWeightGrad(params, planned.launches);
+  return finish(wrong, params, planned);
+}
+
+Status planWindows(const format::Pool2dShape &shape, bool isGradient, cuda::PoolingParams params,
+                   LibraryLaunches &planned) {
+  params.planes = asSigned(shape.batch() * shape.channels());
+  params.height = asInt(shape.height());
+  params.width = asInt(shape.width());
+  params.kernelHeight = asInt(shape.kernel_height());
+  params.kernelWidth = asInt(shape.kernel_width());
+  params.strideHeight = asInt(shape.stride_height());
+  params.strideWidth = asInt(shape.stride_width());
+  params.paddingHeight = asInt(shape.padding_height());
+  params.paddingWidth = asInt(shape.padding_width());
+  std::string wrong = cuda::planPooling(shape.max(), isGradient, params, planned.launches);
+  return finish(wrong, params, planned);
+}
+
+Status plan(const format::Pool2d &op, const LibraryOperands &operands, LibraryLaunches &planned) {
+  cuda::PoolingParams params{};
+  params.x = reinterpret_cast<const float *>(operands.buffers[0]);
+  params.out = reinterpret_cast<float *>(operands.buffers[1]);
+  return planWindows(*op.shape(), /*isGradient=*/false, params, planned);
+}
+
+Status plan(const format::Pool2dGrad &op, const LibraryOperands &operands,
+            LibraryLaunches &planned) {
+  cuda::PoolingParams params{};
+  params.x = reinterpret_cast<const float *>(operands.buffers[0]);
+  params.dy = reinterpret_cast<const float *>(operands.buffers[1]);
+  params.out = reinterpret_cast<float *>(operands.buffers[2]);
+  return planWindows(*op.shape(), /*isGradient=*/true, params, planned);
+}
+
 template <typename Table>
 bool planIf(const format::Instruction &instruction, const LibraryOperands &operands,
             LibraryLaunches &planned, Status &status) {
@@ -219,7 +298,9 @@ Status planLibrary(const format::Instruction &instruction, const LibraryOperands
   planned = LibraryLaunches();
   Status status;
   if (planAny<format::Attention, format::AttentionGrad, format::Embedding, format::EmbeddingGrad,
-              format::GroupedGemm, format::StridedCopy>(instruction, operands, planned, status))
+              format::GroupedGemm, format::StridedCopy, format::Conv2d, format::Conv2dInputGrad,
+              format::Conv2dWeightGrad, format::Pool2d, format::Pool2dGrad>(instruction, operands,
+                                                                            planned, status))
     return status;
   return Status::unavailable(
       text("there is no ", format::opName(instruction.op_type()), " on GPUs yet"));

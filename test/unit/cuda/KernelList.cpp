@@ -1,8 +1,10 @@
 #include "test/unit/cuda/KernelList.h"
 
 #include "kernels/cuda/Attention.h"
+#include "kernels/cuda/Convolution.h"
 #include "kernels/cuda/Embedding.h"
 #include "kernels/cuda/GroupedGemm.h"
+#include "kernels/cuda/Pooling.h"
 #include "kernels/cuda/StridedCopy.h"
 
 #include <map>
@@ -66,6 +68,27 @@ void addGrouped(std::vector<Launch> &all) {
         }
 }
 
+void addImages(std::vector<Launch> &all) {
+  ConvolutionParams convolution{};
+  convolution.batch = convolution.channels = convolution.filters = convolution.groups = 1;
+  convolution.height = convolution.width = 8;
+  convolution.kernelHeight = convolution.kernelWidth = 3;
+  convolution.strideHeight = convolution.strideWidth = 1;
+  convolution.dilationHeight = convolution.dilationWidth = 1;
+  convolution.pieces = 1;
+  std::vector<Launch> launches;
+  for (auto plan : {planConvolution, planConvolutionInputGrad, planConvolutionWeightGrad})
+    if (plan(convolution, launches).empty())
+      all.insert(all.end(), launches.begin(), launches.end());
+  PoolingParams pooling{};
+  pooling.planes = 1, pooling.height = pooling.width = 8;
+  pooling.kernelHeight = pooling.kernelWidth = pooling.strideHeight = pooling.strideWidth = 2;
+  for (bool isMax : {false, true})
+    for (bool isGradient : {false, true})
+      if (planPooling(isMax, isGradient, pooling, launches).empty())
+        all.insert(all.end(), launches.begin(), launches.end());
+}
+
 void addCopies(std::vector<Launch> &all) {
   const int64_t square[] = {32, 32}, rows[] = {64, 1}, columns[] = {1, 32}, sums[] = {0, 1};
   const int64_t apart[] = {128, 2};
@@ -91,6 +114,7 @@ std::vector<Launch> allLaunches() {
   addAttention(all);
   addEmbedding(all);
   addGrouped(all);
+  addImages(all);
   addCopies(all);
   std::map<std::string, Launch> byName;
   for (const Launch &launch : all)

@@ -1,7 +1,9 @@
 // Tests which CUDA kernels the host chooses, and which requests it refuses.
 #include "kernels/cuda/Attention.h"
+#include "kernels/cuda/Convolution.h"
 #include "kernels/cuda/Embedding.h"
 #include "kernels/cuda/GroupedGemm.h"
+#include "kernels/cuda/Pooling.h"
 #include "kernels/cuda/bitcode/Bitcode.h"
 #include "test/unit/cuda/KernelList.h"
 
@@ -214,6 +216,53 @@ TEST(GroupedGemmPlan, HasBlocksForAnyCounts) {
   EXPECT_EQ(launches[0].kernel, "GroupedGemmGeneral_bf16_bf16");
   p.k = 16, p.rows = p.groups = p.n = 0x7FFFFFFF;
   EXPECT_NE(planGroupedGemm(ElementType::BF16, ElementType::BF16, p, launches), "");
+}
+
+// ResNet-18's second convolution: tiles of 64 filters and 64 pixels, or of 64 taps and 8 pieces of
+// the batch.
+TEST(ConvolutionPlan, HasABlockForEachTile) {
+  std::vector<Launch> launches;
+  ConvolutionParams p{};
+  p.batch = 32, p.channels = p.filters = 64, p.groups = 1, p.height = p.width = 32;
+  p.kernelHeight = p.kernelWidth = 3, p.strideHeight = p.strideWidth = 1;
+  p.paddingHeight = p.paddingWidth = p.dilationHeight = p.dilationWidth = 1;
+  p.pieces = 8;
+  ASSERT_EQ(planConvolution(p, launches), "");
+  EXPECT_EQ(launches, std::vector<Launch>({{"Convolution_forward", 512, 1, 256, 0}}));
+  ASSERT_EQ(planConvolutionInputGrad(p, launches), "");
+  EXPECT_EQ(launches, std::vector<Launch>({{"Convolution_inputGrad", 512, 1, 256, 0}}));
+  ASSERT_EQ(planConvolutionWeightGrad(p, launches), "");
+  EXPECT_EQ(launches, std::vector<Launch>({{"Convolution_weightGrad", 9 * 8, 1, 256, 0},
+                                           {"Convolution_sumPieces", 144, 1, 256, 0}}));
+}
+
+TEST(ConvolutionPlan, RefusesWhatKernelsCannotCount) {
+  std::vector<Launch> launches;
+  ConvolutionParams p{};
+  p.batch = 1 << 20, p.channels = p.filters = p.groups = 1, p.height = p.width = 64;
+  p.kernelHeight = p.kernelWidth = p.strideHeight = p.strideWidth = 1;
+  p.dilationHeight = p.dilationWidth = 1;
+  EXPECT_EQ(planConvolution(p, launches), "convolution: kernel 'Convolution_forward' has products "
+                                          "of at most 2147483647 columns and terms");
+  p.kernelHeight = 65;
+  EXPECT_EQ(planConvolution(p, launches), "convolution: the kernel does not fit into the image");
+  p.kernelHeight = 0;
+  EXPECT_EQ(planConvolution(p, launches), "convolution: a size is below 1");
+  p.kernelHeight = 1, p.pieces = 0;
+  EXPECT_NE(planConvolutionWeightGrad(p, launches), "");
+}
+
+TEST(PoolingPlan, HasAThreadForEachPixel) {
+  std::vector<Launch> launches;
+  PoolingParams p{};
+  p.planes = 100, p.height = p.width = 8;
+  p.kernelHeight = p.kernelWidth = p.strideHeight = p.strideWidth = 2;
+  ASSERT_EQ(planPooling(/*isMax=*/true, /*isGradient=*/false, p, launches), "");
+  EXPECT_EQ(launches, std::vector<Launch>({{"Pooling_max", 7, 1, 256, 0}}));
+  ASSERT_EQ(planPooling(/*isMax=*/false, /*isGradient=*/true, p, launches), "");
+  EXPECT_EQ(launches, std::vector<Launch>({{"Pooling_meanGrad", 25, 1, 256, 0}}));
+  p.paddingWidth = 2;
+  EXPECT_NE(planPooling(/*isMax=*/true, /*isGradient=*/false, p, launches), "");
 }
 
 // The host and the device code have the same names of kernels.
