@@ -32,6 +32,8 @@ struct StepOptions {
   double trustCoefficient = 0.001; // read by lars
   bool coupledDecay = false;       // adds the weight decay to the gradient; read by sgd
   bool offload = false;            // keeps the optimizer state in host memory and updates it there
+
+  bool operator==(const StepOptions &) const = default;
 };
 
 // Turns a model into a one-device training step: '@microbatch' and '@update' with a static batch.

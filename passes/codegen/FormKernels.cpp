@@ -55,8 +55,11 @@ public:
     for (Operation *op : group.ops)
       locations.push_back(op->getLoc());
     SmallVector<int64_t> streams;
+    unsigned numBefore = kernels.numAdded();
     FuncOp kernel =
         kernels.getOrAdd(build(group, inputs.getArrayRef(), outputs.getArrayRef(), streams));
+    if (kernels.numAdded() > numBefore) // kernels with equal bodies have equal attributes
+      setKernelAttributes(kernel);
     OpBuilder builder(group.ops.back());
     builder.setInsertionPointAfter(group.ops.back());
     auto call = CallOp::create(
@@ -113,7 +116,6 @@ private:
     for (Value output : outputs)
       results.push_back(map.lookup(output));
     ReturnOp::create(builder, group.ops.back()->getLoc(), results);
-    setKernelAttributes(kernel);
     return kernel;
   }
 

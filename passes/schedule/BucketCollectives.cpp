@@ -83,6 +83,7 @@ struct BucketCollectives : dtc::impl::BucketCollectivesBase<BucketCollectives> {
     CollectiveBuckets buckets(bucketBytes);
     llvm::DenseMap<Operation *, unsigned> unpackOf;
     std::vector<AccessRanges> ranges; // accesses of each member and its unpacking
+    llvm::DenseMap<Value, std::vector<unsigned>> usersOf; // members whose ranges are of a buffer
     bool isInterleaved = RunOrder(program).isInterleaved();
     Operation *task = nullptr;
     for (exec::InstructionOpInterface instruction : getInstructions(program)) {
@@ -91,10 +92,16 @@ struct BucketCollectives : dtc::impl::BucketCollectivesBase<BucketCollectives> {
       task = instruction->getParentOp();
       auto unpacked = unpackOf.find(instruction);
       AccessRanges accessed(instruction);
-      buckets.closeIf([&](unsigned index) {
-        bool isOwn = unpacked != unpackOf.end() && unpacked->second == index;
-        return !isOwn && ranges[index].conflictsWith(accessed);
-      });
+      llvm::SmallDenseSet<unsigned> blocked;
+      for (Value root : accessed.getRoots())
+        if (auto users = usersOf.find(root); users != usersOf.end())
+          for (unsigned index : users->second) {
+            bool isOwn = unpacked != unpackOf.end() && unpacked->second == index;
+            if (!isOwn && ranges[index].conflictsWith(accessed))
+              blocked.insert(index);
+          }
+      if (!blocked.empty())
+        buckets.closeIf([&](unsigned index) { return blocked.contains(index); });
       auto collective = dyn_cast<exec::CollectiveOp>(instruction.getOperation());
       if (!collective || !isBucketMember(collective) || !isToMerge(collective) ||
           !belongs(collective))
@@ -105,6 +112,8 @@ struct BucketCollectives : dtc::impl::BucketCollectivesBase<BucketCollectives> {
         unpackOf[copy] = members.size() - 1;
         ranges.back().add(AccessRanges(copy));
       }
+      for (Value root : ranges.back().getRoots())
+        usersOf[root].push_back(members.size() - 1);
       buckets.add(members.size() - 1, getBucketKey(collective), getBucketBytes(collective));
     }
     return buckets.take();

@@ -33,6 +33,15 @@ bool AccessRanges::conflictsWith(const AccessRanges &other) const {
          anyOverlap(reads, other.writes);
 }
 
+SmallVector<Value, 4> AccessRanges::getRoots() const {
+  SmallVector<Value, 4> roots;
+  for (ArrayRef<exec::BufferRange> ranges : {ArrayRef(reads), ArrayRef(writes)})
+    for (const exec::BufferRange &range : ranges)
+      if (!llvm::is_contained(roots, range.root))
+        roots.push_back(range.root);
+  return roots;
+}
+
 bool dtc::conflict(exec::InstructionOpInterface a, exec::InstructionOpInterface b) {
   return AccessRanges(a).conflictsWith(AccessRanges(b));
 }

@@ -16,6 +16,8 @@ struct AccessRanges {
   // True if one writes bytes that the other reads or writes. Conservative: strided accesses count
   // as contiguous.
   bool conflictsWith(const AccessRanges &other) const;
+  // Returns the exec.buffers that the ranges are of, each once.
+  llvm::SmallVector<mlir::Value, 4> getRoots() const;
 };
 
 // True if the accesses of two instructions conflict.

@@ -126,20 +126,9 @@ roundingsFor(ArrayRef<exec::InstructionOpInterface> group) {
   return roundings;
 }
 
-// Returns the last gradient reduction of the execution of a block that `collective` belongs to.
-exec::CollectiveOp lastOfExecution(exec::CollectiveOp collective) {
-  exec::CollectiveOp last = collective;
-  for (auto other : collective->getBlock()->getOps<exec::CollectiveOp>())
-    if (isGradientReduction(other) && getExecution(other) == getExecution(collective) &&
-        last->isBeforeInBlock(other))
-      last = other;
-  return last;
-}
-
-// Moves the widening of sums that were reduced in fewer bits, and the copies that add them up,
-// behind the last reduction of the execution.
-void delayWidening(exec::CollectiveOp collective) {
-  Operation *position = lastOfExecution(collective);
+// Moves the widening of a sum that was reduced in fewer bits, and the copies that add it up, behind
+// `position`, the last reduction of the execution of a block that `collective` belongs to.
+void delayWidening(exec::CollectiveOp collective, Operation *position) {
   SmallVector<exec::InstructionOpInterface> moved;
   for (exec::InstructionOpInterface access :
        getAccesses(exec::getRange(collective.getDst()).root)) {
@@ -175,6 +164,7 @@ SmallVector<exec::CopyOp> dtc::getUnpacking(exec::CollectiveOp collective) {
   if (getRootOp(collective.getDst()).getPersistent())
     return {};
   SmallVector<exec::CopyOp> copies;
+  llvm::SmallDenseMap<Value, SmallVector<exec::InstructionOpInterface>, 4> usersOf; // by root
   for (exec::InstructionOpInterface access : getAccesses(root)) {
     if (access == collective)
       continue;
@@ -183,8 +173,14 @@ SmallVector<exec::CopyOp> dtc::getUnpacking(exec::CollectiveOp collective) {
         exec::getRange(copy.getDst()).root == root || copy->getBlock() != collective->getBlock() ||
         copy->isBeforeInBlock(collective))
       return {};
-    for (Operation *op = collective->getNextNode(); op != copy; op = op->getNextNode())
-      if (conflict(cast<exec::InstructionOpInterface>(op), copy))
+    // Nothing but the collective writes `root`: only what uses the copy's destination may conflict.
+    Value to = exec::getRange(copy.getDst()).root;
+    auto [users, isNew] = usersOf.try_emplace(to);
+    if (isNew)
+      users->second = getAccesses(to);
+    for (exec::InstructionOpInterface user : users->second)
+      if (user->getBlock() == copy->getBlock() && collective->isBeforeInBlock(user) &&
+          user->isBeforeInBlock(copy) && conflict(user, copy))
         return {};
     copies.push_back(copy);
   }
@@ -260,7 +256,14 @@ void dtc::hoistGradientReductions(exec::ProgramOp program) {
       for (exec::CopyOp copy : llvm::reverse(getUnpacking(collective)))
         moveBehind(copy, collective);
   }
+  SmallVector<exec::CollectiveOp> reductions;
+  llvm::DenseMap<std::pair<Block *, int64_t>, exec::CollectiveOp> lastOf; // by execution
   for (exec::CollectiveOp collective : getInstructionsOf<exec::CollectiveOp>(program))
-    if (isGradientReduction(collective) && getExecution(collective))
-      delayWidening(collective);
+    if (std::optional<int64_t> execution = getExecution(collective);
+        execution && isGradientReduction(collective)) {
+      reductions.push_back(collective);
+      lastOf[{collective->getBlock(), *execution}] = collective;
+    }
+  for (exec::CollectiveOp collective : reductions)
+    delayWidening(collective, lastOf[{collective->getBlock(), *getExecution(collective)}]);
 }

@@ -7,6 +7,14 @@
 
 using namespace mlir;
 
+static void addFinish(OpPassManager &program, bool check, bool roll) {
+  if (check)
+    program.addPass(dtc::createVerifyExec());
+  // Emits equal layers once; runs after the check and keeps the program's behaviour.
+  if (roll)
+    program.addPass(dtc::createRollLayers());
+}
+
 void dtc::buildSchedulePipeline(OpPassManager &manager, const ScheduleOptions &options) {
   // Turns the step into tasks over buffers, and their order; every value has a buffer of its own.
   LowerToExecOptions lowerOptions;
@@ -40,11 +48,11 @@ void dtc::buildSchedulePipeline(OpPassManager &manager, const ScheduleOptions &o
   // Gives every buffer an offset, and the arena a size.
   if (options.planMemory)
     program.addPass(createPlanMemory());
-  if (options.check)
-    program.addPass(createVerifyExec());
-  // Emits equal layers once; runs after the check and keeps the program's behaviour.
-  if (options.roll)
-    program.addPass(createRollLayers());
+  addFinish(program, options.check, options.roll);
+}
+
+void dtc::buildFinishPipeline(OpPassManager &manager) {
+  addFinish(manager.nest<exec::ProgramOp>(), /*check=*/true, /*roll=*/true);
 }
 
 namespace {

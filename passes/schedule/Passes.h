@@ -41,6 +41,10 @@ struct ScheduleOptions {
 // @step, unless options turn steps off. The same as the pipeline `dtc-schedule` of dtc-opt.
 void buildSchedulePipeline(mlir::OpPassManager &manager, const ScheduleOptions &options = {});
 
+// Checks the planned programs of a module and emits equal layers once, if the schedule phase ran
+// without `check` and `roll`. The result is that of a schedule phase with both.
+void buildFinishPipeline(mlir::OpPassManager &manager);
+
 // Registers the passes and the pipeline.
 void registerDtcSchedulePasses();
 

@@ -53,6 +53,7 @@ public:
       list.buffers.push_back({static_cast<int64_t>(buffer.getBytes()), buffer.getPersistent(),
                               buffer.getCarried(), buffer.getHost()});
     }
+    list.instructions.reserve(instructions.size());
     for (exec::InstructionOpInterface op : instructions) {
       AccessList::Instruction instruction;
       for (Value buffer : op.getReadBuffers())

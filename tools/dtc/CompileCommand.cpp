@@ -39,6 +39,14 @@ UserError contradiction(const CompileFlags &flags, const std::string &flag,
                    "leave out " + flag + ", or plan again with 'dtc plan'");
 }
 
+Status checkDecay(const CompileFlags &flags, OptimizerKind optimizer) {
+  if (flags.options.step.coupledDecay && optimizer != OptimizerKind::Sgd)
+    return UserError("--coupled-decay needs the optimizer sgd, the plan has " +
+                         nameOf(optimizer).str(),
+                     "leave it out, or use --optimizer sgd");
+  return {};
+}
+
 // Checks that flags do not contradict the plan, which has decided everything that they ask for.
 Status checkFlagsFit(const CompileFlags &flags, const Plan &plan) {
   for (const char *flag : {"--fix", "--max-memory", "--stack", "--grad-dtype", "--executable"})
@@ -64,7 +72,7 @@ Status checkFlagsFit(const CompileFlags &flags, const Plan &plan) {
   if (flags.given("--optimizer") && flags.optimizer != plan.optimizer)
     return contradiction(flags, "--optimizer", nameOf(flags.optimizer).str(), "optimizer",
                          nameOf(plan.optimizer).str());
-  return {};
+  return checkDecay(flags, plan.optimizer);
 }
 
 // Returns the flop/s of a device for the matrix products of a plan.
@@ -72,16 +80,20 @@ double peakOf(const Topology &topology, Precision precision) {
   return topology.meanPeak(computeTypeOf(precision));
 }
 
-Result<Plan> planOf(const CompileFlags &flags, mlir::ModuleOp module, double &peakFlops) {
+Result<Plan> planOf(const CompileFlags &flags, mlir::ModuleOp module, double &peakFlops,
+                    ScheduledStep &scheduled) {
   if (flags.planFile.empty() && flags.globalBatch == 0)
     return UserError("compiling '" + flags.model + "': there is neither --plan nor --global-batch",
                      "give --plan plan.json, or the flags of 'dtc plan'");
   if (flags.planFile.empty()) {
+    if (Status decays = checkDecay(flags, flags.optimizer); !decays)
+      return decays.error();
     Result<PlanRequest> request = requestOf(flags, module);
     if (!request)
       return request.error();
     peakFlops = peakOf(request->topology, request->precision);
     request->executable = true;
+    request->step = flags.options.step;
     Result<CompileTarget> target = readCompileTarget(flags.options.target);
     if (!target)
       return target.error();
@@ -90,6 +102,7 @@ Result<Plan> planOf(const CompileFlags &flags, mlir::ModuleOp module, double &pe
     if (!planResult)
       return planResult.error();
     planResult->best.origin = originOf(flags, *request, planResult->best);
+    scheduled = std::move(planResult->scheduled);
     return planResult->best;
   }
   Result<std::string> text = readFile(flags.planFile);
@@ -220,17 +233,15 @@ int runCompile(CompileFlags &flags) {
   if (!module)
     return 1;
   phases.enter("planning");
-  Result<Plan> plan = planOf(flags, *module, flags.options.peakFlopsPerDevice);
+  flags.options.step.cosine = flags.schedule == "cosine";
+  ScheduledStep scheduled;
+  Result<Plan> plan = planOf(flags, *module, flags.options.peakFlopsPerDevice, scheduled);
   if (!plan)
     return fail(plan.error());
   if (Status fits = checkPlanFits(flags, *module, *plan); !fits)
     return fail(fits.error());
-  if (flags.options.step.coupledDecay && plan->optimizer != OptimizerKind::Sgd)
-    return fail(UserError("--coupled-decay needs the optimizer sgd, the plan has " +
-                              nameOf(plan->optimizer).str(),
-                          "leave it out, or use --optimizer sgd"));
-  flags.options.step.cosine = flags.schedule == "cosine";
-  Result<std::vector<uint8_t>> bytes = compileModel(*module, *plan, flags.options);
+  Result<std::vector<uint8_t>> bytes =
+      compileModel(*module, *plan, flags.options, std::move(scheduled));
   if (!bytes)
     return fail(bytes.error());
   phases.enter("proving the program");

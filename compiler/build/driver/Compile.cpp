@@ -53,17 +53,10 @@ SmallVector<std::string> flagsOf(OpPassManager &passes) {
 
 class Compiler {
 public:
-  Compiler(ModuleOp module, const Plan &plan, const CompileOptions &options)
-      : module(module), plan(plan), options(options), step(options.step),
-        capture(module->getContext()) {
-    step.batch = plan.decisions.dp * plan.decisions.microBatch;
-    step.microBatches = plan.decisions.numMicroBatches;
-    step.ranks = plan.decisions.dp;
-    step.optimizer = plan.optimizer;
-    step.precision = plan.precision;
-    step.gradDtype = plan.origin.gradDtype;
-    step.offload = plan.decisions.offloadOptimizer;
-  }
+  Compiler(ModuleOp module, const Plan &plan, const CompileOptions &options,
+           ScheduledStep scheduled)
+      : module(module), plan(plan), options(options), step(stepOptions(plan, options.step)),
+        scheduled(std::move(scheduled)), capture(module->getContext()) {}
 
   Result<std::vector<uint8_t>> run() {
     if (std::string reason = whyNotExecutable(plan); !reason.empty())
@@ -86,19 +79,7 @@ public:
       module->removeAttr(name);
     if (Status known = checkPrintAfter(); !known)
       return known.error();
-    enter("differentiating and optimizing the graph");
-    if (failed(applyPlan(module, plan)))
-      return failedPhase("applying the plan");
-    if (Status done = runPhase("01-graph", [&](OpPassManager &p) { addGraphPhase(p, step); });
-        !done)
-      return done.error();
-    enter("splitting the step over ranks");
-    if (failed(placeStep(module, plan.opSplits)))
-      return failedPhase("applying the plan");
-    if (Status done = runPhase("02-shard", addShardPhase); !done)
-      return done.error();
-    enter("ordering instructions and placing buffers");
-    if (Status done = schedule(); !done)
+    if (Status done = isScheduled() ? finishSchedule() : runPhases(); !done)
       return done.error();
     auto programs = llvm::to_vector(module.getOps<exec::ProgramOp>());
     assert(!programs.empty() && "the schedule phase makes exec.programs");
@@ -116,6 +97,41 @@ public:
   }
 
 private:
+  // What is said of passes is said of those that make the step from the model.
+  bool isScheduled() const {
+    return scheduled.module && scheduled.options == step && scheduled.onGpu == onGpu &&
+           options.saveTemps.empty() && options.printAfter.empty() && !options.timing;
+  }
+
+  Status finishSchedule() {
+    enter("checking the order of instructions");
+    module = *scheduled.module;
+    for (StringRef name : {graph::kConfigAttr, graph::kTiedAttr})
+      module->removeAttr(name);
+    PassManager passes(module->getContext());
+    passes.enableVerifier(false);
+    buildFinishPipeline(passes);
+    if (failed(passes.run(module)) || failed(mlir::verify(module)))
+      return failedPhase("checking the schedule");
+    return {};
+  }
+
+  Status runPhases() {
+    enter("differentiating and optimizing the graph");
+    if (failed(applyPlan(module, plan)))
+      return failedPhase("applying the plan");
+    if (Status done = runPhase("01-graph", [&](OpPassManager &p) { addGraphPhase(p, step); });
+        !done)
+      return done.error();
+    enter("splitting the step over ranks");
+    if (failed(placeStep(module, plan.opSplits)))
+      return failedPhase("applying the plan");
+    if (Status done = runPhase("02-shard", addShardPhase); !done)
+      return done.error();
+    enter("ordering instructions and placing buffers");
+    return schedule();
+  }
+
   void enter(StringRef phase) const {
     if (options.onPhase)
       options.onPhase(phase);
@@ -240,6 +256,7 @@ private:
   const Plan &plan;
   const CompileOptions &options;
   StepOptions step;
+  ScheduledStep scheduled;
   bool onGpu = false; // see ScheduleOptions
   std::string config; // see EmitInfo
   DiagnosticCapture capture;
@@ -247,9 +264,9 @@ private:
 
 } // namespace
 
-Result<std::vector<uint8_t>> compileModel(ModuleOp module, Plan plan,
-                                          const CompileOptions &options) {
-  return Compiler(module, plan, options).run();
+Result<std::vector<uint8_t>> compileModel(ModuleOp module, Plan plan, const CompileOptions &options,
+                                          ScheduledStep scheduled) {
+  return Compiler(module, plan, options, std::move(scheduled)).run();
 }
 
 } // namespace dtc

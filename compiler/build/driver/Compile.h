@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/decide/plan/Plan.h"
+#include "compiler/price/memory/StaticMemory.h"
 #include "compiler/support/Error.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Pipelines.h"
@@ -27,8 +28,11 @@ struct CompileOptions {
 };
 
 // Changes `module` (checkModel holds). The error is the first diagnostic where there is one, with
-// its location in the model.
+// its location in the model. `scheduled`: the step of this plan of this module as the planner has
+// scheduled it; it is compiled as it is, if its settings are those of `options`, which ask for
+// nothing that is said of single passes. The executable has the same bytes without it.
 Result<std::vector<uint8_t>> compileModel(mlir::ModuleOp module, Plan plan,
-                                          const CompileOptions &options);
+                                          const CompileOptions &options,
+                                          ScheduledStep scheduled = {});
 
 } // namespace dtc

@@ -1,4 +1,4 @@
-// Derives the options of scheduling from a plan.
+// Derives the options of a step and of its scheduling from a plan.
 #include "compiler/decide/plan/ScheduleDecisions.h"
 
 #include <limits>
@@ -13,6 +13,18 @@ ScheduleOptions scheduleOptions(const Decisions &decisions) {
   else if (decisions.bucketBytes > 0)
     options.bucketBytes = decisions.bucketBytes;
   return options;
+}
+
+StepOptions stepOptions(const Plan &plan, const StepOptions &settings) {
+  StepOptions step = settings;
+  step.batch = plan.decisions.dp * plan.decisions.microBatch;
+  step.microBatches = plan.decisions.numMicroBatches;
+  step.ranks = plan.decisions.dp;
+  step.optimizer = plan.optimizer;
+  step.precision = storedAs(plan.precision);
+  step.gradDtype = plan.origin.gradDtype;
+  step.offload = plan.decisions.offloadOptimizer;
+  return step;
 }
 
 } // namespace dtc

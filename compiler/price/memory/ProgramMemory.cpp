@@ -164,18 +164,18 @@ Decisions ProgramMemory::outlineKeyOf(Decisions d) {
 std::optional<OutlinedProgram> ProgramMemory::readShort(const Decisions &d,
                                                         const SearchedPlacements &placements) {
   ++lowered;
-  std::optional<OutlinedProgram> program;
   ScheduleOptions options = scheduleOptions(d);
   options.onGpu = onGpu;
   // Collectives that run once per step are merged and moved to their streams later, when all layers
   // exist.
   options.once = options.roll = options.planMemory = options.check = false;
-  auto read = [&](exec::ProgramOp op) { program = readOutline(op, layers); };
   Plan plan = compiledPlan(d, optimizer, precision, gradDtype);
-  if (!placeTensors(*shortModel, plan, placements) ||
-      !scheduleStep(*shortModel, plan, options, read))
+  if (!placeTensors(*shortModel, plan, placements))
     return std::nullopt;
-  return program;
+  OwningOpRef<ModuleOp> module = scheduleStep(*shortModel, plan, /*settings=*/{}, options);
+  if (!module)
+    return std::nullopt;
+  return readOutline(*module->getOps<exec::ProgramOp>().begin(), layers);
 }
 
 int64_t ProgramMemory::instructionsOfLayer() {

@@ -21,17 +21,9 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-StepOptions stepOf(const Plan &plan) {
-  StepOptions step;
-  step.batch = plan.decisions.dp * plan.decisions.microBatch;
-  step.microBatches = plan.decisions.numMicroBatches;
-  step.ranks = plan.decisions.dp;
-  step.optimizer = plan.optimizer;
-  step.precision = storedAs(plan.precision);
-  step.gradDtype = plan.origin.gradDtype;
-  step.offload = plan.decisions.offloadOptimizer;
-  return step;
-}
+// Largest number of micro-batches of a step without pipeline that is scheduled as a whole: its
+// tasks are the same for any number of them, and only their order grows.
+constexpr int64_t kMostWhole = 256;
 
 // The expert dim of every parameter that has one: dims of weights say so in the ops that read them.
 llvm::StringMap<int64_t> expertDims(ModuleOp module) {
@@ -56,7 +48,7 @@ bool placeTensors(ModuleOp model, Plan &plan, const SearchedPlacements &placemen
     OwningOpRef<ModuleOp> bound(model.clone());
     PassManager passes(model.getContext());
     passes.enableVerifier(false);
-    addBindBatch(passes, stepOf(plan));
+    addBindBatch(passes, stepOptions(plan));
     if (failed(passes.run(*bound)))
       return false;
     dims = expertDims(*bound);
@@ -83,16 +75,16 @@ bool placeTensors(ModuleOp model, Plan &plan, const SearchedPlacements &placemen
   return true;
 }
 
-bool scheduleStep(ModuleOp model, const Plan &plan, const ScheduleOptions &options,
-                  llvm::function_ref<void(exec::ProgramOp)> use) {
+OwningOpRef<ModuleOp> scheduleStep(ModuleOp model, const Plan &plan, const StepOptions &settings,
+                                   const ScheduleOptions &options) {
   OwningOpRef<ModuleOp> module(model.clone());
   if (failed(applyPlan(*module, plan)))
-    return false;
+    return nullptr;
   bool hasStages = plan.decisions.pp > 1;
   PassManager graph(model.getContext()), shard(model.getContext()), schedule(model.getContext());
   for (PassManager *passes : {&graph, &shard, &schedule})
     passes->enableVerifier(false);
-  addGraphPhase(graph, stepOf(plan));
+  addGraphPhase(graph, stepOptions(plan, settings));
   addShardPhase(shard);
   if (hasStages)
     addStagesPhase(schedule, options);
@@ -101,42 +93,41 @@ bool scheduleStep(ModuleOp model, const Plan &plan, const ScheduleOptions &optio
   if (failed(graph.run(*module)) || failed(placeStep(*module, plan.opSplits)) ||
       failed(shard.run(*module)) || (hasStages && !orderStages(*module, plan, options.onGpu)) ||
       failed(schedule.run(*module)))
-    return false;
-  for (auto program : module->getOps<exec::ProgramOp>())
-    use(program);
-  return true;
+    return nullptr;
+  return module;
 }
 
-static std::optional<std::vector<StaticSize>> sizesWith(ModuleOp model, Plan plan,
-                                                        int64_t microBatches, bool onGpu) {
+static std::optional<SizedStep> sizesWith(ModuleOp model, Plan plan, const StepOptions &settings,
+                                          int64_t microBatches, bool onGpu) {
   plan.decisions.numMicroBatches = microBatches;
-  std::vector<StaticSize> sizes;
-  auto read = [&](exec::ProgramOp program) {
-    sizes.push_back({static_cast<int64_t>(program.getArenaBytes().value_or(0)),
-                     static_cast<int64_t>(program.getHostBytes()), lengthOfStep(program)});
-  };
   ScheduleOptions options = scheduleOptions(plan.decisions);
   options.roll = options.check = false;
   options.onGpu = onGpu;
-  if (!scheduleStep(model, plan, options, read))
+  SizedStep sized;
+  sized.step = {scheduleStep(model, plan, settings, options), stepOptions(plan, settings), onGpu};
+  if (!sized.step.module)
     return std::nullopt;
-  return sizes;
+  for (auto program : sized.step.module->getOps<exec::ProgramOp>())
+    sized.sizes.push_back({static_cast<int64_t>(program.getArenaBytes().value_or(0)),
+                           static_cast<int64_t>(program.getHostBytes()), lengthOfStep(program)});
+  return sized;
 }
 
 // Extrapolates from few micro-batches: beyond those in flight, each further one adds its tokens,
 // which exist from the start, and one more run of the same tasks.
-std::optional<std::vector<StaticSize>> staticSizes(ModuleOp model, const Plan &plan, bool onGpu,
-                                                   bool isWhole) {
+static std::optional<SizedStep> sizesOf(ModuleOp model, const Plan &plan,
+                                        const StepOptions &settings, bool onGpu, bool isWhole) {
   const Decisions &d = plan.decisions;
   // Two of the same rest by pp, so that all interleaved rounds end in the same way.
   int64_t fewer = 4 * d.pp * d.virtualStages + d.numMicroBatches % d.pp, more = fewer + 2 * d.pp;
-  if (isWhole || d.numMicroBatches <= more)
-    return sizesWith(model, plan, d.numMicroBatches, onGpu);
-  std::optional<std::vector<StaticSize>> least = sizesWith(model, plan, fewer, onGpu),
-                                         sizes = sizesWith(model, plan, more, onGpu);
-  if (!least || !sizes)
+  int64_t mostWhole = d.pp > 1 ? more : std::max(more, kMostWhole);
+  if (isWhole || d.numMicroBatches <= mostWhole)
+    return sizesWith(model, plan, settings, d.numMicroBatches, onGpu);
+  std::optional<SizedStep> least = sizesWith(model, plan, settings, fewer, onGpu),
+                           sized = sizesWith(model, plan, settings, more, onGpu);
+  if (!least || !sized)
     return std::nullopt;
-  for (auto [stage, before] : llvm::zip_equal(*sizes, *least)) {
+  for (auto [stage, before] : llvm::zip_equal(sized->sizes, least->sizes)) {
     auto grow = [&](int64_t &now, int64_t then) {
       now += llvm::divideCeilSigned((now - then) * (d.numMicroBatches - more), more - fewer);
     };
@@ -145,7 +136,22 @@ std::optional<std::vector<StaticSize>> staticSizes(ModuleOp model, const Plan &p
     grow(stage.length.instructions, before.length.instructions);
     grow(stage.length.stops, before.length.stops);
   }
-  return sizes;
+  sized->step = {};
+  return sized;
+}
+
+std::optional<std::vector<StaticSize>> staticSizes(ModuleOp model, const Plan &plan, bool onGpu,
+                                                   bool isWhole) {
+  std::optional<SizedStep> sized = sizesOf(model, plan, {}, onGpu, isWhole);
+  return sized ? std::optional(std::move(sized->sizes)) : std::nullopt;
+}
+
+std::optional<SizedStep> sizeStep(ModuleOp model, const Plan &plan, const StepOptions &settings,
+                                  bool onGpu) {
+  std::optional<SizedStep> sized = sizesOf(model, plan, settings, onGpu, /*isWhole=*/false);
+  if (sized && plan.decisions.pp > 1)
+    sized->step = {};
+  return sized;
 }
 
 } // namespace dtc

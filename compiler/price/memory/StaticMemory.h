@@ -3,9 +3,11 @@
 
 #include "compiler/decide/plan/Plan.h"
 #include "dialects/exec/Exec.h"
+#include "passes/Pipelines.h"
 #include "passes/schedule/StepLength.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
 
 #include <optional>
 
@@ -19,9 +21,11 @@ bool placeTensors(mlir::ModuleOp model, Plan &plan, const SearchedPlacements &pl
 struct ScheduleOptions;
 
 // Lowers a copy of the model, whose tensors the plan places, to the exec.program of a rank, or of
-// one of each stage in order, and hands them to `use`. False after a diagnostic.
-bool scheduleStep(mlir::ModuleOp model, const Plan &plan, const ScheduleOptions &options,
-                  llvm::function_ref<void(exec::ProgramOp)> use);
+// one of each stage in order. Null after a diagnostic. `settings`: of the step, where the plan does
+// not decide them.
+mlir::OwningOpRef<mlir::ModuleOp> scheduleStep(mlir::ModuleOp model, const Plan &plan,
+                                               const StepOptions &settings,
+                                               const ScheduleOptions &options);
 
 // The size of one stage's static plan.
 struct StaticSize {
@@ -35,5 +39,25 @@ struct StaticSize {
 // pipeline takes time proportional to their number.
 std::optional<std::vector<StaticSize>> staticSizes(mlir::ModuleOp model, const Plan &plan,
                                                    bool onGpu = false, bool isWhole = false);
+
+// A whole step as `dtc compile` schedules it, but that no layers are rolled up and nothing is
+// checked (buildFinishPipeline).
+struct ScheduledStep {
+  mlir::OwningOpRef<mlir::ModuleOp> module; // null if there is none
+  StepOptions options;                      // all settings of the step, those of the plan too
+  bool onGpu = false;                       // of ScheduleOptions
+};
+
+// The sizes of each stage, and the step that they were read from.
+struct SizedStep {
+  std::vector<StaticSize> sizes;
+  ScheduledStep step; // none where sizes are extrapolated, and for pipelines: the order of their
+                      // stages depends on sizes that the plan gets later
+};
+
+// Does what staticSizes does, for a step with these settings where the plan does not decide them,
+// and keeps the step.
+std::optional<SizedStep> sizeStep(mlir::ModuleOp model, const Plan &plan,
+                                  const StepOptions &settings, bool onGpu);
 
 } // namespace dtc

@@ -9,6 +9,7 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/xxhash.h"
@@ -35,6 +36,14 @@ std::optional<Plan> planOf(const Json &json, const std::string &file) {
   if (!planFromJson(json.dump(), file, plan))
     return std::nullopt;
   return plan;
+}
+
+// Adds the settings of a step that its plan does not decide.
+void addSettings(llvm::raw_ostream &out, const StepOptions &step) {
+  for (double value : {step.beta1, step.beta2, step.epsilon, step.weightDecay, step.clipNorm,
+                       step.minLrRatio, step.trustCoefficient})
+    out << llvm::format("%.17g ", value);
+  out << step.cosine << " " << step.warmupSteps << " " << step.coupledDecay << "\n";
 }
 
 } // namespace
@@ -70,6 +79,7 @@ std::string PlanCache::keyOf(const PlanRequest &request) const {
       << request.marginShare.value_or(-1) << " " << request.marginBytes.value_or(-1) << " "
       << request.risk.value_or(-1) << " " << request.executable << " " << request.prefersExecutable
       << " " << request.mayIdle << " " << request.onGpu << " " << request.searchWork << "\n";
+  addSettings(out, request.step);
   for (const auto &[key, value] : request.fixed)
     out << key << "=" << value << ",";
   out << "\n";

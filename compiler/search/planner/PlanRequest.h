@@ -7,6 +7,7 @@
 #include "dialects/graph/GradientType.h"
 #include "dialects/graph/OptimizerKind.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/Pipelines.h"
 
 #include <functional>
 #include <map>
@@ -27,6 +28,9 @@ struct PlanRequest {
   int64_t globalBatch = 1;
   Precision precision = Precision::F32;
   OptimizerKind optimizer = OptimizerKind::AdamW;
+  // Settings of the step with which a plan is lowered for its memory; those that plans decide are
+  // taken from them.
+  StepOptions step;
   std::map<std::string, std::string> fixed; // --fix key=value
   std::optional<int64_t> maxMemoryBytes;    // default: the device's memory
   bool ignoreMemory = false; // --max-memory none: plans that do not fit are costed all the same

@@ -179,6 +179,8 @@ public:
       if (index < kMostWithRanks || index == chosen)
         setRanks(planResult.others[index], found.ranked[index], request.topology);
     planResult.best = planResult.others[chosen];
+    if (auto kept = lowered.kept.find(&planResult.others[chosen]); kept != lowered.kept.end())
+      planResult.scheduled = std::move(kept->second);
     setFastest(planResult.best, planResult.others[fastest], found.ranked[fastest]);
     std::vector<Plan> others;
     for (Plan &other : planResult.others)
@@ -348,7 +350,8 @@ private:
   struct Lowered {
     size_t count = 0; // number of plans that were lowered
     std::map<std::pair<Decisions, std::vector<LoweredStage>>, std::vector<StaticSize>>
-        sizes;                       // static sizes of each key
+        sizes;                                  // static sizes of each key
+    std::map<const Plan *, ScheduledStep> kept; // of plans that were lowered themselves, and fit
     const Plan *smallest = nullptr;  // the smallest of the lowered plans that are too large
     std::optional<UserError> whyNot; // reason why the first plan that is not executable is not
     llvm::SmallDenseSet<const Plan *> notExecutable;
@@ -459,11 +462,14 @@ private:
         static_cast<double>(d.numMicroBatches) > most->second)
       return refuse(plan, *lowered.whyNot, lowered);
     auto [sizes, isNew] = lowered.sizes.try_emplace(loweredOf(plan));
+    ScheduledStep step;
     if (isNew) {
       ++lowered.count;
-      if (std::optional<std::vector<StaticSize>> found =
-              staticSizes(request.model, plan, request.onGpu))
-        sizes->second = std::move(*found);
+      if (std::optional<SizedStep> found =
+              sizeStep(request.model, plan, request.step, request.onGpu)) {
+        sizes->second = std::move(found->sizes);
+        step = std::move(found->step);
+      }
     }
     if (sizes->second.empty())
       return false;
@@ -477,8 +483,11 @@ private:
       }
     }
     setFullestStage(plan);
-    if (plan.predicted.fits || request.ignoreMemory)
+    if (plan.predicted.fits || request.ignoreMemory) {
+      if (step.module)
+        lowered.kept[&plan] = std::move(step);
       return true;
+    }
     if (!lowered.smallest ||
         plan.predicted.peakMemoryBytes < lowered.smallest->predicted.peakMemoryBytes)
       lowered.smallest = &plan;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/decide/plan/Plan.h"
+#include "compiler/price/memory/StaticMemory.h"
 #include "compiler/search/planner/PlanRequest.h"
 #include "compiler/support/Error.h"
 
@@ -14,6 +15,7 @@ namespace dtc {
 struct PlanResult {
   Plan best;
   std::vector<Plan> others; // sorted by predicted step time, the fastest first
+  ScheduledStep scheduled;  // of `best`, with the settings of the request; none if it was not kept
 };
 
 // Returns the plan with the least expected step time that fits. Searches meshes and their mapping
