@@ -100,7 +100,11 @@ private:
     return blocks[4 * kind.isDense + 2 * kind.isRotated + kind.isLocal];
   }
 
-  int64_t countDense() const { return llvm::count(config.denseLayers, 1); }
+  // Counts the layers with experts, also those of modules that predict later tokens.
+  int64_t countLayersOfExperts() const {
+    int64_t later = kindOf(config.layers - 1).isDense ? 0 : config.laterTokens;
+    return config.layers - llvm::count(config.denseLayers, 1) + later;
+  }
   bool hasExperts() const { return config.experts.experts > 0; }
 
   // Returns the name of the block of a kind: "block" if all layers of a model are alike.
@@ -423,10 +427,8 @@ private:
 
   // 4. The whole model.
 
-  // Calls the blocks of all layers. Layers of one kind that follow each other are one repeat.
-  // `carried` are the hidden values and the losses of experts, which pass by dense layers.
-  SmallVector<Value> buildLayers(SmallVector<Value> carried) {
-    std::pair<Value, Value> rotation, localRotation;
+  // Makes the tables of rotations that the layers need.
+  void buildRotations() {
     auto hasBlock = [&](bool isLocal) {
       return blockOf({true, isLocal, false}) || blockOf({true, isLocal, true});
     };
@@ -437,29 +439,88 @@ private:
           config.localRotary
               ? model.as({"local_cos", "local_sin"}).rotaryTable(*config.localRotary, rotaryDims)
               : rotation;
-    SmallVector<StringRef> names{"layers"};
-    for (const auto &[name, type] : carriedTypes(model, config.experts))
-      names.push_back(name);
+  }
+
+  // Calls the block of a kind for `count` layers from `first` on. `carried` are the hidden values
+  // and the losses of experts, which pass by dense layers; returns what they are behind the layers.
+  SmallVector<Value> callBlock(Kind kind, StringRef name, int64_t first, int64_t count,
+                               SmallVector<Value> carried) {
+    SmallVector<StringRef> names{name};
+    for (const auto &[value, type] : carriedTypes(model, config.experts))
+      names.push_back(value);
+    auto [cos, sin] = kind.isLocal ? localRotation : rotation;
+    size_t carrying = kind.isDense ? 1 : carried.size();
+    SmallVector<Value> operands(ArrayRef(carried).take_front(carrying));
+    if (kind.isRotated)
+      operands.append({cos, sin});
+    std::string number = first == 0 ? "{}" : "{" + std::to_string(first) + "}";
+    SmallVector<Value> results =
+        model.as(ArrayRef(names).take_front(carrying))
+            .repeat(blockOf(kind), count, under(features.base, features.layers + ("." + number)),
+                    operands, static_cast<int64_t>(carrying), first);
+    llvm::copy(results, carried.begin());
+    return carried;
+  }
+
+  // Calls the blocks of all layers. Layers of one kind that follow each other are one repeat.
+  SmallVector<Value> buildLayers(SmallVector<Value> carried) {
+    buildRotations();
     for (int64_t first = 0; first < config.layers;) {
       int64_t end = first + 1;
       Kind kind = kindOf(first);
       while (end < config.layers && kindOf(end) == kind)
         ++end;
-      auto [cos, sin] = kind.isLocal ? localRotation : rotation;
-      size_t carrying = kind.isDense ? 1 : carried.size();
-      SmallVector<Value> operands(ArrayRef(carried).take_front(carrying));
-      if (kind.isRotated)
-        operands.append({cos, sin});
-      std::string number = first == 0 ? "{}" : "{" + std::to_string(first) + "}";
-      SmallVector<Value> results =
-          model.as(ArrayRef(names).take_front(carrying))
-              .repeat(blockOf(kind), end - first,
-                      under(features.base, features.layers + ("." + number)), operands,
-                      static_cast<int64_t>(carrying), first);
-      llvm::copy(results, carried.begin());
+      carried = callBlock(kind, "layers", first, end - first, carried);
       first = end;
     }
     return carried;
+  }
+
+  // Looks up tokens, with the factor that a family has for embeddings.
+  Value embed(const std::string &name, Value table, Value ids) {
+    Value x = model.as(name).embedding(table, ids, config.padding);
+    double factor = config.embeddingScale;
+    if (features.embeddingScaled)
+      factor *= std::sqrt(static_cast<double>(config.width));
+    if (factor != 1)
+      x = model.as(name + "_scaled").scale(x, factor);
+    return model.as(name + "_kept").dropout(x, config.embeddingDropout);
+  }
+
+  // Builds the module that predicts the token `depth` places behind the next one, as in
+  // Megatron-LM and with the names of DeepSeek's files. `before` is the normalised output of the
+  // layers, or of the module before. `carried` are the losses of experts behind their place for
+  // hidden values; the module's are added. Returns its normalised output.
+  Value predictLater(int64_t depth, Value before, Value table, Value tokens,
+                     SmallVector<Value> &carried) {
+    int64_t c = config.width, layer = config.layers + depth - 1;
+    std::string module =
+        under(features.base, features.layers + ("." + std::to_string(layer)) + ".");
+    Norm ofWords = declareNorm("enorm", module + "enorm", c);
+    Norm ofBefore = declareNorm("hnorm", module + "hnorm", c);
+    Linear join = declare("eh_proj", module + "eh_proj", {c, 2 * c}, false, {}, 1);
+    Norm last = declareNorm("shared_head_norm", module + "shared_head.norm", c);
+    Value ids = model.as("later_tokens").shiftLeft(tokens, depth);
+    Value words = normalise("later_words", embed("later_x", table, ids), ofWords);
+    Value hidden = normalise("later_before", before, ofBefore);
+    Value both = model.as("later_both").concat({words, hidden}, 2);
+    carried.front() = project("later_in", both, join);
+    carried = callBlock(kindOf(config.layers - 1), "later", layer, 1, carried);
+    return normalise("later_normed", carried.front(), last);
+  }
+
+  // Returns the logits of normalised rows.
+  Value buildLogits(const std::string &name, Value x, const Linear &head) {
+    // Scaled rows give scaled logits, of which there are more.
+    if (config.logitScale != 1)
+      x = model.as("normed_scaled").scale(x, config.logitScale);
+    bool isCapped = config.logitCap > 0;
+    Value logits = project(isCapped ? "raw_" + name : name, x, head);
+    if (!isCapped)
+      return logits;
+    logits = model.as(name + "_of_cap").scale(logits, 1 / config.logitCap);
+    logits = model.as(name + "_bounded").tanh(logits);
+    return model.as(name).scale(logits, config.logitCap);
   }
 
   void buildLoss() {
@@ -468,41 +529,34 @@ private:
         weight("embed_tokens", under(features.base, features.embedding) + ".weight",
                {config.vocabulary, config.width});
     Value table = model.parameter(words);
-    Value x = model.as("x").embedding(table, func.getArgument(0), config.padding);
-    double factor = config.embeddingScale;
-    if (features.embeddingScaled)
-      factor *= std::sqrt(static_cast<double>(config.width));
-    if (factor != 1)
-      x = model.as("x_scaled").scale(x, factor);
-    SmallVector<Value> carried{model.as("x_kept").dropout(x, config.embeddingDropout)};
+    SmallVector<Value> carried{embed("x", table, func.getArgument(0))};
     for (const auto &[value, type] : carriedTypes(model, config.experts))
       carried.push_back(model.as(value == "uneven" ? "even" : "no_" + value.str())
                             .constant(0, cast<RankedTensorType>(type).getShape()));
     SmallVector<Value> results = buildLayers(carried);
     Norm lastNorm = declareNorm("norm", under(features.base, features.lastNorm), config.width);
-    x = normalise("normed", results[0], lastNorm);
-    // Scaled rows give scaled logits, of which there are more.
-    if (config.logitScale != 1)
-      x = model.as("normed_scaled").scale(x, config.logitScale);
-    Value head = config.tied
-                     ? table
-                     : model.parameter(weight("lm_head", std::string(features.head) + ".weight",
-                                              {config.vocabulary, config.width}));
-    Value bias;
+    Value x = normalise("normed", results[0], lastNorm);
+    SmallVector<Value> later;
+    for (int64_t depth = 1; depth <= config.laterTokens; ++depth)
+      later.push_back(predictLater(depth, later.empty() ? x : later.back(), table,
+                                   func.getArgument(0), results));
+    Linear head{config.tied
+                    ? table
+                    : model.parameter(weight("lm_head", std::string(features.head) + ".weight",
+                                             {config.vocabulary, config.width})),
+                Value()};
     if (features.headBias)
-      bias = model.parameter(ParameterSpec::bias(
+      head.bias = model.parameter(ParameterSpec::bias(
           "lm_head_bias", std::string(features.head) + ".bias", {config.vocabulary}));
-    bool isCapped = config.logitCap > 0;
-    Value logits =
-        model.as(isCapped ? "raw_logits" : "logits").linear(x, head, bias, /*transposed=*/true);
-    if (isCapped) {
-      logits = model.as("logits_of_cap").scale(logits, 1 / config.logitCap);
-      logits = model.as("logits_bounded").tanh(logits);
-      logits = model.as("logits").scale(logits, config.logitCap);
-    }
-    Value loss = model.as("loss").meanCrossEntropy(logits, func.getArgument(1));
+    Value logits = buildLogits("logits", x, head);
+    for (Value &rows : later)
+      rows = buildLogits("later_logits", rows, head);
+    model.as("loss");
+    Value loss = later.empty()
+                     ? model.meanCrossEntropy(logits, func.getArgument(1))
+                     : model.meanWithLater(logits, later, func.getArgument(1), config.laterLoss);
     if (results.size() > 1) {
-      Value balance = balanceLoss(model, config.experts, config.layers - countDense(),
+      Value balance = balanceLoss(model, config.experts, countLayersOfExperts(),
                                   ArrayRef(results).drop_front());
       loss = model.as("total").add(loss, balance);
     }
@@ -513,6 +567,7 @@ private:
   const LlamaFeatures &features;
   int64_t rotaryDims = 0;
   RankedTensorType hidden, angles;
+  std::pair<Value, Value> rotation, localRotation;
   ModelBuilder model;
   std::array<graph::FuncOp, 8> blocks; // see blockOf
 };

@@ -94,6 +94,11 @@ struct LlamaConfig {
   // One for each layer: 1 if it has an MLP of width `innerWidth` in the place of experts. Empty if
   // no layer has, or there are no experts.
   llvm::SmallVector<int64_t> denseLayers;
+  // The tokens behind the next one that are predicted, each by a module of its own that reads the
+  // one before (multi-token prediction, arXiv:2412.19437), and the factor of the mean of their
+  // losses. A sequence has more tokens than these.
+  int64_t laterTokens = 0;
+  double laterLoss = 0;
   Documents documents = Documents::None;
   LlamaFeatures features = {};
 };

@@ -210,6 +210,15 @@ public:
   // Returns the mean over the targets that are not kIgnoredTarget; in a model with a loss per
   // document, the mean over documents of their means.
   mlir::Value meanCrossEntropy(mlir::Value logits, mlir::Value targets);
+  // Returns ids [batch, sequence] that are `by` places further left, with zeros behind them.
+  mlir::Value shiftLeft(mlir::Value ids, int64_t by);
+  // Returns the mean of the losses of `logits` over the targets that are not kIgnoredTarget, plus
+  // `factor` times the mean of those of `later`: number i of these predicts the target i + 1 places
+  // further right. The last places of a sample have no such target. Each of these losses has
+  // (sequence - i - 1) / sequence of the counted targets as its divisor, which is the number of its
+  // own ones where no target is ignored.
+  mlir::Value meanWithLater(mlir::Value logits, mlir::ValueRange later, mlir::Value targets,
+                            double factor);
   mlir::Value mean(mlir::Value x); // over all elements
   // Returns x times a factor.
   mlir::Value scale(mlir::Value x, double factor);

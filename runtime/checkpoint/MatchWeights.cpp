@@ -19,6 +19,9 @@ constexpr std::string_view ignoredEndings[] = {".attn.bias", ".attn.masked_bias"
 constexpr std::string_view embeddingEndings[] = {"wte.weight", "embed_tokens.weight",
                                                  "embed_in.weight"};
 
+// The output layer that a file repeats for a module that predicts later tokens.
+constexpr std::string_view moduleHead = ".shared_head.head.weight";
+
 std::string shapeText(std::span<const uint64_t> shape) {
   std::string out = "[";
   for (size_t i = 0; i < shape.size(); ++i)
@@ -78,7 +81,8 @@ private:
   void judgeExtra(const Weight &extra);
   bool tiesHead(const SafetensorsEntry &head) const;
   bool isCopyOfWanted(const Weight &extra);
-  bool equalsEmbedding(const Weight &head);
+  bool equalsOne(const Weight &extra, bool (*isOne)(const std::string &name));
+  bool isSharedByModule(const Weight &extra);
   std::string similarMissing(const SafetensorsEntry &extra) const;
   Status compare(const Weight &a, const Weight &b, bool &equal) const;
 
@@ -140,14 +144,23 @@ bool Matcher::tiesHead(const SafetensorsEntry &head) const {
   return hasEmbedding && !hasOther;
 }
 
-// Returns true if the file's head equals an embedding of the model.
-bool Matcher::equalsEmbedding(const Weight &head) {
+// Returns true if a tensor of the file equals a parameter of the model with such a name.
+bool Matcher::equalsOne(const Weight &extra, bool (*isOne)(const std::string &name)) {
   bool equal = false;
   for (const auto &[entry, from] : wantedBy)
-    if (!equal && status.ok() && isEmbedding(entry->name) && entry->shape == head.entry->shape &&
-        entry->dtype == head.entry->dtype)
-      status = compare(head, {from.first, entry}, equal);
+    if (!equal && status.ok() && isOne(entry->name) && entry->shape == extra.entry->shape &&
+        entry->dtype == extra.entry->dtype)
+      status = compare(extra, {from.first, entry}, equal);
   return equal;
+}
+
+// Returns true if the file repeats an embedding or an output layer of the model for a module that
+// predicts later tokens, as DeepSeek's files do.
+bool Matcher::isSharedByModule(const Weight &extra) {
+  const std::string &name = extra.entry->name;
+  if (name.ends_with(moduleHead))
+    return equalsOne(extra, isOutputLayer) || equalsOne(extra, isEmbedding);
+  return isEmbedding(name) && equalsOne(extra, isEmbedding);
 }
 
 // Returns true if the file says that a tensor is a parameter of the model under another name, and
@@ -182,10 +195,10 @@ void Matcher::judgeExtra(const Weight &extra) {
   for (std::string_view ending : ignoredEndings)
     if (entry.name.ends_with(ending))
       return;
-  if (isCopyOfWanted(extra))
+  if (isCopyOfWanted(extra) || isSharedByModule(extra))
     return;
   bool isHead = isOutputLayer(entry.name);
-  if ((isHead && equalsEmbedding(extra)) || !status.ok())
+  if ((isHead && equalsOne(extra, isEmbedding)) || !status.ok())
     return;
   if (isHead && tiesHead(entry))
     problems.add("unequal to the embedding that the model ties it to", text("'", entry.name, "'"));

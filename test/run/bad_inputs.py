@@ -46,6 +46,7 @@ def make_good(folder):
         "gpt2.json": "test/fuzz/gpt2-tiny.json",
         "llama.json": "models/configs/llama-3-8b.json",
         "mixtral.json": "models/configs/mixtral-8x7b.json",
+        "deepseek.json": "models/configs/deepseek-v3.json",
         "digits.mlir": "models/digits/digits.mlir",
         "convnet.mlir": "models/digits/convnet.mlir",
         "gpt2.mlir": "models/gpt2.mlir",

@@ -102,7 +102,9 @@ struct Family {
   bool onlyLongrope = false;
   bool needsRotaryKind = false;       // a file without one: the class scales its rotary embedding
   const HfExperts *experts = nullptr; // experts of its layers; null: none
-  const char *mustBeOff = "";         // a flag of a part that dtc does not build
+  // The number of modules behind the layers that predict later tokens (multi-token prediction).
+  const char *laterTokens = "";
+  const char *mustBeOff = ""; // a flag of a part that dtc does not build
 };
 
 // Returns all families.

@@ -317,6 +317,35 @@ void importFactors(TypedConfig &config, const Family &family, LlamaConfig &model
   model.mlpDropout = probability(family.mlpDropout);
 }
 
+// Reads the modules that predict later tokens. The class of transformers does not train them, and
+// has one where a file says nothing; here a model has those that its file names. The factor of
+// their loss has the name of Megatron-LM's option, and its default.
+void importLaterTokens(TypedConfig &config, const Family &family, LlamaConfig &model,
+                       int64_t sequence) {
+  HfConfig &json = config.json;
+  if (!isThere(family.laterTokens))
+    return;
+  constexpr int64_t most = 16;
+  const char *key = config.nameOf(family.laterTokens), *factorKey = "mtp_loss_scaling_factor";
+  model.laterTokens = json.integer(key, 0, 0, most);
+  if (model.laterTokens == 0)
+    return;
+  model.laterLoss = json.number(factorKey, 0.1);
+  if (model.laterLoss <= 0)
+    json.refuse(factorKey,
+                "a number greater than 0; '" + std::string(key) + "' of 0 leaves the modules out");
+  if (sequence <= model.laterTokens)
+    json.fail(key,
+              "is " + spelled(model.laterTokens) + ", and a sequence of " + spelled(sequence) +
+                  " tokens has none so far behind the next one",
+              "give a longer --seq-len, or put 0 there");
+  if (json.documents != Documents::None)
+    json.fail(key,
+              "is " + spelled(model.laterTokens) +
+                  ", and dtc can't predict later tokens within the documents of a sample",
+              "leave --documents out, or put 0 there");
+}
+
 } // namespace
 
 OwningOpRef<ModuleOp> importLlama(MLIRContext *context, TypedConfig &config, int64_t sequence) {
@@ -358,6 +387,7 @@ OwningOpRef<ModuleOp> importLlama(MLIRContext *context, TypedConfig &config, int
   if (family.rotaryLayers == HfRotaryLayers::Listed)
     importRotaryLayers(config, model);
   importWindow(config, family, model, sequence);
+  importLaterTokens(config, family, model, sequence);
   model.documents = json.documents;
   refuseUnreadKeys(json, config.type);
   return json.ok() ? buildLlama(context, model, sequence) : nullptr;

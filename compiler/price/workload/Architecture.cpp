@@ -73,10 +73,12 @@ public:
     out.biases = linears > 0 && biased == linears;
     out.qkvBiases = qkvLinears > 0 && qkvBiased == qkvLinears;
     bool isMixed = (biased > 0 && biased < linears) || (qkvBiased > 0 && qkvBiased < qkvLinears);
-    // No flags say all of stretched rotary embedding.
-    out.isWhole = hasEqualBlocks && out.rotaryBase >= 0 && !isMixed && blocks.size() == 1 &&
-                  out.heads > 0 && out.inner > 0 && out.vocabulary > 0 && !out.norm.empty() &&
-                  !out.activation.empty();
+    // No flags say all of stretched rotary embedding. Modules that predict later tokens have losses
+    // of their own, and no flags say where their layer is counted.
+    bool hasOneLoss = llvm::range_size(loss.getBody().getOps<graph::CrossEntropyOp>()) == 1;
+    out.isWhole = hasEqualBlocks && hasOneLoss && out.rotaryBase >= 0 && !isMixed &&
+                  blocks.size() == 1 && out.heads > 0 && out.inner > 0 && out.vocabulary > 0 &&
+                  !out.norm.empty() && !out.activation.empty();
     return out;
   }
 

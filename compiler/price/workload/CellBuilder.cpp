@@ -126,18 +126,26 @@ bool CellBuilder::feedsInput(Operation *op) {
 }
 
 ModelCells CellBuilder::build() {
-  // Ops that depend on a block's forward call belong to the head; ops that depend on a block's
-  // backward call belong to the embedding.
+  // Ops that depend on a block's forward call belong to the head, and so does what reads a
+  // parameter behind one: the embedding of tokens that are looked up again behind the layers. Ops
+  // that depend on the last backward call, which is that of the first layer, belong to the
+  // embedding.
   ModelCells cells;
   OpList embedding, head;
   llvm::DenseSet<Operation *> afterForward, afterBackward;
   llvm::StringSet<> done;
+  Operation *lastBackward = nullptr;
+  for (auto call : microbatch.getBody().getOps<graph::BlockCallOpInterface>())
+    if (isBackwardCall(call))
+      lastBackward = call;
   for (Operation &op : microbatch.getBody().front().without_terminator()) {
     bool ofHead = false, ofEmbedding = false;
     for (Value operand : op.getOperands())
       if (Operation *source = operand.getDefiningOp()) {
-        ofHead |= isForwardCall(source) || afterForward.contains(source);
-        ofEmbedding |= isBackwardCall(source) || afterBackward.contains(source);
+        auto get = dyn_cast<graph::GetOp>(source);
+        bool readsBehind = get && isParameter(get) && isForward(&op) && !cells.blocks.empty();
+        ofHead |= isForwardCall(source) || afterForward.contains(source) || readsBehind;
+        ofEmbedding |= source == lastBackward || afterBackward.contains(source);
       }
     if (auto call = dyn_cast<graph::BlockCallOpInterface>(op)) {
       if (isForward(&op) && done.insert(call.getBlockName()).second)

@@ -93,7 +93,8 @@ static bool isUntied(graph::FuncOp loss) {
     return get ? get.getSymbol() : StringRef();
   };
   for (auto embedding : loss.getBody().getOps<graph::EmbeddingOp>())
-    tables.insert(symbolOf(embedding.getTable()));
+    if (!tables.insert(symbolOf(embedding.getTable())).second)
+      return false; // looked up again behind the layers
   for (auto get : loss.getBody().getOps<graph::GetOp>())
     for (Operation *user : get->getUsers())
       if (tables.contains(get.getSymbol()) && !isa<graph::EmbeddingOp>(user))
