@@ -11,6 +11,7 @@
 #include "passes/graph/Passes.h"
 
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace dtc {
 #define GEN_PASS_DEF_DIFFERENTIATE
@@ -42,7 +43,8 @@ public:
     Block &body = loss.getBody().front();
     Operation *returned = body.getTerminator();
     OpBuilder builder(returned);
-    limitInputs(builder);
+    if (failed(limitInputs(builder)))
+      return failure();
     Value weight = takeWeightedMeanApart(returned);
     Beside beside = weight ? Beside() : takeBesideApart(returned);
     if (beside.weight)
@@ -110,14 +112,24 @@ private:
 
   // Records the limits of index inputs on the inputs: the op that looks something up is far from
   // the file that holds the index.
-  void limitInputs(OpBuilder &builder) {
+  LogicalResult limitInputs(OpBuilder &builder) {
+    llvm::StringMap<InputLimit> limits;
     for (unsigned i = 0; i < loss.getNumArguments(); ++i) {
       InputLimit limit = findInputLimit(loss, i);
       if (limit.below > 0)
         loss.setArgAttr(i, graph::kBelowAttr, builder.getI64IntegerAttr(limit.below));
       if (limit.ignored)
         loss.setArgAttr(i, graph::kIgnoredAttr, builder.getI64IntegerAttr(*limit.ignored));
+      if (auto name = loss.getArgAttrOfType<StringAttr>(i, graph::kInputAttr))
+        limits[name] = limit;
     }
+    auto targets = limits.find("targets");
+    if (limits.contains("documents") && targets != limits.end() && targets->second.below > 0 &&
+        !targets->second.ignored)
+      return loss.emitError("the model reads 'documents', and its loss counts all 'targets'; the "
+                            "last token of a document has none: write 'graph.cross_entropy ... "
+                            "ignoring -100'");
+    return success();
   }
 
   // True if rows are 0, and have no gradient, wherever `weights`, which are 0 or 1, are 0: a cross

@@ -1,6 +1,7 @@
 #include "compiler/prove/verify/Verify.h"
 
 #include "compiler/prove/verify/CommunicationProof.h"
+#include "compiler/prove/verify/DocumentRules.h"
 #include "compiler/prove/verify/Values.h"
 
 #include <algorithm>
@@ -73,6 +74,9 @@ VerifyReport verifyPrograms(const format::Manifest &manifest, bool skips) {
   report.ranks = manifest.rank_program()->size();
   report.programs = manifest.programs()->size();
   GroupAxes groups(manifest);
+  report.fault = findDocumentFault(manifest);
+  if (report.fault)
+    report.fault->entry = format::EnumNameEntryKind(format::EntryKind::train);
   for (format::EntryKind kind : format::EnumValuesEntryKind())
     if (!report.fault && format::findEntry(*manifest.programs()->Get(0), kind))
       report.fault = verifyEntry(manifest, groups, kind, skips, report);

@@ -34,3 +34,18 @@ module {
     graph.return %0 : tensor<f32>
   }
 }
+
+// -----
+
+module {
+  graph.parameter @w : tensor<9x9xf32> init zeros
+  // expected-error @+1 {{the model reads 'documents', and its loss counts all 'targets'; the last token of a document has none: write 'graph.cross_entropy ... ignoring -100'}}
+  graph.func @loss(%tokens: tensor<2x4xi32> {graph.input = "tokens"}, %targets: tensor<2x4xi32> {graph.input = "targets"},
+      %documents: tensor<2x4xi32> {graph.input = "documents"}) -> tensor<f32> {
+    %w = graph.get @w : tensor<9x9xf32>
+    %logits = graph.embedding %w, %tokens : (tensor<9x9xf32>, tensor<2x4xi32>) -> tensor<2x4x9xf32>
+    %rows, %lse = graph.cross_entropy %logits, %targets : (tensor<2x4x9xf32>, tensor<2x4xi32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
+    %loss = graph.reduce sum %rows dims [0, 1] : tensor<2x4xf32> -> tensor<f32>
+    graph.return %loss : tensor<f32>
+  }
+}
