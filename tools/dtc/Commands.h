@@ -44,6 +44,8 @@ void addCheckpointExport(CLI::App &group, int &exitCode); // part of `dtc checkp
 void addCheckpointImport(CLI::App &group, int &exitCode);
 // Adds `dtc launch`: writes the files that start a job.
 void addLaunch(CLI::App &app, int &exitCode);
+// Adds `dtc report`: writes how a run went as one HTML page.
+void addReport(CLI::App &app, int &exitCode);
 // Adds `dtc data`: makes token files of text.
 void addData(CLI::App &app, int &exitCode);
 // Adds `dtc calibrate`: measures this machine for a topology file.

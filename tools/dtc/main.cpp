@@ -83,6 +83,7 @@ int main(int argc, char **argv) {
   dtc::addExport(app, exitCode);
   dtc::addCheckpoint(app, exitCode);
   dtc::addLaunch(app, exitCode);
+  dtc::addReport(app, exitCode);
   dtc::addData(app, exitCode);
   dtc::addCalibrate(app, exitCode);
   try {

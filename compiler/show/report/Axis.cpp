@@ -43,6 +43,10 @@ std::string tickText(double value, const Unit &unit) {
   return text == "-0" ? "0" : text;
 }
 
+static std::string axisName(llvm::StringRef name, const Unit &unit) {
+  return name.str() + (unit.name.empty() ? "" : " (" + unit.name + ")");
+}
+
 void horizontalAxis(Svg &svg, const Scale &scale, double top, double bottom, const Unit &unit,
                     llvm::StringRef name, double ticks) {
   for (double tick : ticksOf(scale.low, scale.high, ticks, unit)) {
@@ -50,7 +54,7 @@ void horizontalAxis(Svg &svg, const Scale &scale, double top, double bottom, con
     svg.text(scale(tick), bottom + 15, tickText(tick, unit), "tick", "middle");
   }
   svg.line(scale.from, bottom, scale.to, bottom, "axis");
-  svg.text(scale.to, bottom + 31, name.str() + " (" + unit.name + ")", "tick", "end");
+  svg.text(scale.to, bottom + 31, axisName(name, unit), "tick", "end");
 }
 
 void verticalAxis(Svg &svg, const Scale &scale, double left, double right, const Unit &unit,
@@ -59,7 +63,7 @@ void verticalAxis(Svg &svg, const Scale &scale, double left, double right, const
     svg.line(left, scale(tick), right, scale(tick), "grid");
     svg.text(left - 6, scale(tick) + 4, tickText(tick, unit), "tick", "end");
   }
-  svg.text(left, std::min(scale.from, scale.to) - 8, name.str() + " (" + unit.name + ")", "tick");
+  svg.text(left, std::min(scale.from, scale.to) - 8, axisName(name, unit), "tick");
 }
 
 } // namespace dtc::html

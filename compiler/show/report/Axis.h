@@ -1,4 +1,4 @@
-// Axes of charts. Internal to this folder.
+// Axes of charts.
 #pragma once
 
 #include "compiler/show/report/Html.h"
@@ -18,8 +18,8 @@ struct Scale {
 
 // A unit that gives values up to `most` one to three digits before the point.
 struct Unit {
-  std::string name; // "ms", "GiB"
-  double size = 1;  // seconds or bytes in one unit
+  std::string name; // "ms", "GiB"; empty for plain numbers
+  double size = 1;  // seconds, bytes or whatever is counted, in one unit
 };
 // Returns a unit for seconds up to `most`.
 Unit secondsUnit(double most);

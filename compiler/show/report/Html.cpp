@@ -1,6 +1,8 @@
 // HTML and SVG as text.
 #include "compiler/show/report/Html.h"
 
+#include "compiler/show/report/Style.h"
+
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -137,6 +139,22 @@ std::string figure(llvm::StringRef drawing, llvm::StringRef caption) {
 std::string section(llvm::StringRef id, llvm::StringRef heading, llvm::StringRef content) {
   return "<section id=\"" + id.str() + "\">\n<h2>" + escape(heading) + "</h2>\n" + content.str() +
          "</section>\n";
+}
+
+std::string keyFigure(llvm::StringRef name, llvm::StringRef value, llvm::StringRef note,
+                      llvm::StringRef cssClass) {
+  return "<div" + classOf(cssClass) + "><dt>" + escape(name) + "</dt><dd>" + escape(value) +
+         "<small>" + escape(note) + "</small></dd></div>\n";
+}
+
+std::string page(llvm::StringRef title, llvm::StringRef header, llvm::StringRef content,
+                 llvm::StringRef footer) {
+  return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
+         "name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<link "
+         "rel=\"icon\" href=\"data:,\">\n<title>" +
+         escape(title) + "</title>\n<style>" + styleSheet().str() + "</style>\n</head>\n<body>\n" +
+         header.str() + "<main>\n" + content.str() + "</main>\n<footer>" + footer.str() +
+         "</footer>\n</body>\n</html>\n";
 }
 
 void HtmlTable::addRow(const std::vector<std::string> &cells, llvm::StringRef cssClass) {

@@ -1,4 +1,4 @@
-// HTML and SVG as text. Internal to this folder.
+// HTML and SVG as text, for the pages of dtc.
 #pragma once
 
 #include "llvm/ADT/ArrayRef.h"
@@ -63,6 +63,16 @@ std::string figure(llvm::StringRef drawing, llvm::StringRef caption);
 
 // One <section> with a heading; `content` is HTML already.
 std::string section(llvm::StringRef id, llvm::StringRef heading, llvm::StringRef content);
+
+// One figure of a page's header, for <dl class="figures">: a name, its value, and a note in small
+// letters. All are text. `cssClass` marks the figure; empty: none.
+std::string keyFigure(llvm::StringRef name, llvm::StringRef value, llvm::StringRef note,
+                      llvm::StringRef cssClass = "");
+
+// Returns a whole page with the style sheet of all pages. `title` is text; `header`, `content` and
+// `footer` are HTML already.
+std::string page(llvm::StringRef title, llvm::StringRef header, llvm::StringRef content,
+                 llvm::StringRef footer);
 
 // Rows of cells that are text; the first `textColumns` columns are text, the others figures.
 class HtmlTable {

@@ -8,7 +8,6 @@
 #include "compiler/show/report/Html.h"
 #include "compiler/show/report/MemoryChart.h"
 #include "compiler/show/report/MeshDrawing.h"
-#include "compiler/show/report/Style.h"
 #include "compiler/show/report/Tables.h"
 #include "compiler/show/report/TimeBars.h"
 #include "compiler/show/report/Timeline.h"
@@ -17,13 +16,6 @@ namespace dtc {
 namespace {
 
 using namespace html;
-
-std::string keyFigure(llvm::StringRef name, const std::string &value, const std::string &note,
-                      llvm::StringRef cssClass = "") {
-  return "<div" + (cssClass.empty() ? "" : " class=\"" + cssClass.str() + "\"") + "><dt>" +
-         escape(name) + "</dt><dd>" + escape(value) + "<small>" + escape(note) +
-         "</small></dd></div>\n";
-}
 
 std::string headerOf(const Plan &plan, const Topology &topology, int64_t limit) {
   const PlanPrediction &p = plan.predicted;
@@ -86,29 +78,25 @@ std::string reportPage(const PlanResult &planResult, const Topology &topology,
                        const DecidedForUser &decided) {
   const Plan &plan = planResult.best;
   int64_t limit = memoryLimit.value_or(figures::memoryLimitOf(plan, topology));
-  std::string title = escape("Plan for " + plan.modelName + " on " + plan.topologyName);
-  std::string page = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
-                     "name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<link "
-                     "rel=\"icon\" href=\"data:,\">\n<title>" +
-                     title + "</title>\n<style>" + styleSheet().str() +
-                     "</style>\n</head>\n<body>\n" + headerOf(plan, topology, limit) + "<main>\n";
-  page += section("time-of-a-step", "Where the time of a step goes", timeFigure(planResult));
-  page += pipelineSections(plan, limit);
-  page += section("candidates", "Candidates",
-                  frontierFigure(planResult, limit) + candidateTable(planResult) +
-                      (plan.search.recipes.empty() ? "" : recipeTable(plan)) +
-                      (plan.search.pins.empty() ? "" : pinTable(plan)));
-  page += section("mesh", "The mesh on the links", meshFigures(plan, topology));
-  page += section("tensors", "Placements", tensorTable(plan));
+  std::string content;
+  content += section("time-of-a-step", "Where the time of a step goes", timeFigure(planResult));
+  content += pipelineSections(plan, limit);
+  content += section("candidates", "Candidates",
+                     frontierFigure(planResult, limit) + candidateTable(planResult) +
+                         (plan.search.recipes.empty() ? "" : recipeTable(plan)) +
+                         (plan.search.pins.empty() ? "" : pinTable(plan)));
+  content += section("mesh", "The mesh on the links", meshFigures(plan, topology));
+  content += section("tensors", "Placements", tensorTable(plan));
   if (!decided.rows.empty() || !decided.hint.empty())
-    page += section("decided", "Decided for you", decidedTable(decided));
+    content += section("decided", "Decided for you", decidedTable(decided));
   if (!command.empty())
-    page += section("again", "The same plan again",
-                    "<pre><code>" + escape(command) + "</code></pre>\n");
-  page += "</main>\n<footer>Made by dtc; the same plan as JSON comes of <code>dtc plan -o "
-          "plan.json</code>, and <code>dtc explain</code> says more of a tensor, an operation or a "
-          "stage.</footer>\n</body>\n</html>\n";
-  return page;
+    content += section("again", "The same plan again",
+                       "<pre><code>" + escape(command) + "</code></pre>\n");
+  return html::page("Plan for " + plan.modelName + " on " + plan.topologyName,
+                    headerOf(plan, topology, limit), content,
+                    "Made by dtc; the same plan as JSON comes of <code>dtc plan -o "
+                    "plan.json</code>, and <code>dtc explain</code> says more of a tensor, an "
+                    "operation or a stage.");
 }
 
 } // namespace dtc

@@ -1,4 +1,4 @@
-// The page's style sheet.
+// The style sheet of all pages.
 #include "compiler/show/report/Style.h"
 
 namespace dtc::html {
@@ -74,6 +74,15 @@ svg .halo { paint-order: stroke; stroke: var(--page); stroke-width: 3px; stroke-
 .point { fill-opacity: .75; stroke: var(--page); stroke-width: .75; }
 .re-none { fill: #4f8fe4; } .re-selective { fill: #4aab7d; } .re-full { fill: #e5963a; }
 .re-mixed { fill: #b07fd6; } .re-partial { fill: #c9a227; }
+.curve { fill: none; stroke: var(--accent); stroke-width: 1.5; stroke-linejoin: round; }
+.band { fill: var(--accent); fill-opacity: .2; } .key-curve, .lone { fill: var(--accent); }
+.spot { fill: #e5963a; stroke: var(--page); stroke-width: .75; } .key-event { fill: var(--limit); }
+.event { fill: none; stroke: var(--limit); stroke-width: 1; stroke-dasharray: 3 3; }
+.part-compute { fill: #74aaf0; } .part-communication { fill: #f2b05e; }
+.part-input { fill: #e58aa6; } .part-other { fill: #9aa6b4; }
+.spent-training { fill: #6fc39a; } .spent-start_up { fill: #c7ced7; } .spent-input_wait { fill: #e0c33e; }
+.spent-checkpoint { fill: #b49ae0; } .spent-evaluation { fill: #74aaf0; } .spent-lost { fill: #e58aa6; }
+.spent-lost_to_failures { fill: #d9655c; } .spent-restarting { fill: #e5963a; } .spent-other { fill: #9aa6b4; }
 .chosen { fill: none; stroke: var(--text); stroke-width: 2; }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; background: var(--panel); border-radius: 6px; padding: .7rem .9rem; }
 table { border-collapse: collapse; font-size: .88rem; margin: .5rem 0 1rem; }

@@ -1,11 +1,12 @@
-// The page's style sheet. Internal to this folder.
+// The style sheet of all pages.
 #pragma once
 
 #include "llvm/ADT/StringRef.h"
 
 namespace dtc::html {
 
-// Colours of all charts are classes here, so that light and dark pages share the drawings.
+// Returns the style sheet. Colours of all charts are classes here, so that light and dark pages
+// share the drawings.
 llvm::StringRef styleSheet();
 
 } // namespace dtc::html

@@ -1,4 +1,4 @@
-"""Opens a page in headless Chromium and measures it there: open-page.py PAGE.html WORK-FOLDER
+"""Opens a page in headless Chromium and measures it there: open-page.py PAGE.html WORK-FOLDER SECTIONS
 
 A copy of the page gets a script that writes the measurements into the title of the document.
 """
@@ -30,7 +30,7 @@ addEventListener('load', () => {
 });
 </script></body>"""
 
-page, folder = sys.argv[1:3]
+page, folder, sections = sys.argv[1], sys.argv[2], int(sys.argv[3])
 os.makedirs(folder, exist_ok=True)
 copy = os.path.join(folder, "page.html")
 with open(page, encoding="utf-8") as file:
@@ -48,7 +48,7 @@ for width in (1200, 700):
     assert found, run.stdout[:2000]
     seen = json.loads(html.unescape(found.group(1)))
     print(width, seen)
-    assert seen["sections"] == 8 and seen["drawings"] >= 4, seen
+    assert seen["sections"] == sections and seen["drawings"] >= 4, seen
     assert seen["requests"] == 0, seen
     assert not seen["outside"] and not seen["invisible"], seen
     assert seen["width"] <= seen["window"], seen
