@@ -95,6 +95,39 @@ LogicalResult ExchangeOp::verify() {
                        << ", but two of them are wanted";
 }
 
+LogicalResult RoundRowsOp::verify() {
+  RankedTensorType rowOf = getType();
+  if (failed(checkNumDims(*this, "rowOf", rowOf, 3)) || // round_rows_c1
+      failed(checkI32(*this, "rowOf", getRowOf())))     // round_rows_c1
+    return failure();
+  for (int64_t dim : {1, 2})
+    if (rowOf.isDynamicDim(dim)) // round_rows_c1
+      return emitOpError() << "dim " << dim << " of 'rowOf' is dynamic; only the batch may be";
+  int64_t choices = rowOf.getDimSize(1) * rowOf.getDimSize(2);
+  auto room = static_cast<int64_t>(getRoom()), round = static_cast<int64_t>(getRound());
+  if (room < 1 || room > choices || round < 0 || round * room >= choices) // round_rows_c2
+    return emitOpError() << "is for round " << round << " of blocks with room for " << room
+                         << " rows, but room for 1 to all " << choices
+                         << " choices of a sample is wanted, and a round that has some of them";
+  return success();
+}
+
+LogicalResult RoundCountsOp::verify() {
+  RankedTensorType counts = getType();
+  auto experts = static_cast<int64_t>(getExperts());
+  if (failed(checkNumDims(*this, "counts", counts, 2)) || // round_counts_c1
+      failed(checkI32(*this, "counts", getCounts())))     // round_counts_c1
+    return failure();
+  if (counts.isDynamicDim(1) || experts < 1 || counts.getDimSize(1) % experts != 0)
+    return emitOpError() << "is for " << experts // round_counts_c1
+                         << " experts on a rank, but a divisor of their number is wanted";
+  auto room = static_cast<int64_t>(getRoom()), round = static_cast<int64_t>(getRound());
+  if (room < 1 || round < 0) // round_counts_c2
+    return emitOpError() << "is for round " << round << " of blocks with room for " << room
+                         << " rows, but a round from 0 on and room for 1 or more are wanted";
+  return success();
+}
+
 LogicalResult PlaceBlocksOp::verify() {
   RankedTensorType counts = tensorType(getCounts()), rowOf = getType();
   if (failed(checkNumDims(*this, "counts", counts, 2)) || // place_blocks_c1
@@ -127,6 +160,29 @@ OpRule ExchangeOp::getRule() {
   TensorLoops dims = builder.loops(getX());
   builder.operand(dims).result(dims).flops(0).kind(OpKind::View).zeroPreserving().linear();
   return builder.take();
+}
+
+// A block's rows are numbered over all tokens of its sample.
+OpRule RoundRowsOp::getRule() {
+  RuleBuilder builder;
+  TensorLoops b = builder.loops(getRowOf(), 0, 1);
+  TensorLoops rest = builder.loops(getRowOf(), 1, 3, LoopKind::Whole);
+  builder.operand(b + rest).result(b + rest);
+  return builder.sequence({rest[0]}).flops(0).take();
+}
+
+OpRule RoundCountsOp::getRule() {
+  RuleBuilder builder;
+  RankedTensorType counts = getType();
+  auto ofRank = static_cast<int64_t>(getExperts());
+  DimLoops sample = builder.loop(counts.getDimSize(0)),
+           rank = builder.loop(counts.getDimSize(1) / std::max<int64_t>(1, ofRank)),
+           expert = builder.loop(ofRank, LoopKind::Whole);
+  DimLoops ofRanks{rank[0], expert[0]};
+  builder.operand({sample, ofRanks}).result({sample, ofRanks}).flops(0);
+  OpRule rule = builder.take();
+  rule.expertLoops = {rank[0]};
+  return rule;
 }
 
 OpRule PlaceBlocksOp::getRule() {

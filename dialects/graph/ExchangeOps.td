@@ -1,6 +1,6 @@
 // Rows of experts that are on several ranks: tensors that move between placements, blocks of rows
-// for each rank, and their order by expert on the rank that receives them. graph.place_rows and
-// graph.pack_rows (RouteOps.td) make the blocks.
+// for each rank, the rounds in which they move, and their order by expert on the rank that receives
+// them. graph.place_rows and graph.pack_rows (RouteOps.td) make the blocks.
 include "dialects/graph/GraphOpBase.td"
 
 class Graph_ExchangeFamilyOp<string mnemonic, list<Trait> traits = []>
@@ -28,6 +28,52 @@ def Graph_ExchangeOp : Graph_ExchangeFamilyOp<"exchange", [Graph_Gradient, AllTy
   let arguments = (ins Graph_Tensor:$x, I64Attr:$from, I64Attr:$to);
   let results = (outs Graph_Tensor:$result);
   let assemblyFormat = "$x `from` $from `to` $to attr-dict `:` type($x)";
+}
+
+def Graph_RoundRowsOp : Graph_ExchangeFamilyOp<"round_rows", [AllTypesMatch<["rowOf", "result"]>]> {
+  let summary = "The rows of choices in the blocks of one round";
+  let description = [{
+    `rowOf` of `graph.place_rows` numbers the rows of blocks that have room for all choices of a sample. Round r of
+    blocks with less `room` has the rows r * room to (r + 1) * room of each block, so that each choice is in one round.
+    The result is the row of the choice in the blocks of the round, and -1 for a choice of another one.
+
+    On the mesh the batch splits.
+
+    Constraints:
+    - (C1) `rowOf` is i32 [batch, sequence, top], with all but the batch static.
+    - (C2) `room` is from 1 to sequence * top, and `round` is one of ceil(sequence * top / room).
+
+    Example:
+    ```mlir
+    %now = graph.round_rows %rowOf round 1 room 160 : tensor<?x128x2xi32>
+    ```
+  }];
+  let arguments = (ins Graph_IntTensor:$rowOf, I64Attr:$round, I64Attr:$room);
+  let results = (outs Graph_IntTensor:$result);
+  let assemblyFormat = "$rowOf `round` $round `room` $room attr-dict `:` type($rowOf)";
+}
+
+def Graph_RoundCountsOp : Graph_ExchangeFamilyOp<"round_counts", [AllTypesMatch<["counts", "result"]>]> {
+  let summary = "The number of rows of each expert in the blocks of one round";
+  let description = [{
+    A block has the rows of one sample for the `experts` experts of a rank, by expert. `counts[b, e]` are those of
+    expert e, and the result says how many of them are among the rows round * room to (round + 1) * room of the block.
+    Over all rounds they add up to `counts`.
+
+    On the mesh batch and ranks split, the latter with the experts.
+
+    Constraints:
+    - (C1) `counts` is i32 [batch, experts of all ranks], the second dim static and a multiple of `experts`.
+    - (C2) `room` is 1 or more, and `round` 0 or more.
+
+    Example:
+    ```mlir
+    %now = graph.round_counts %counts experts 4 round 1 room 160 : tensor<?x8xi32>
+    ```
+  }];
+  let arguments = (ins Graph_IntTensor:$counts, I64Attr:$experts, I64Attr:$round, I64Attr:$room);
+  let results = (outs Graph_IntTensor:$result);
+  let assemblyFormat = "$counts `experts` $experts `round` $round `room` $room attr-dict `:` type($counts)";
 }
 
 def Graph_PlaceBlocksOp : Graph_ExchangeFamilyOp<"place_blocks"> {

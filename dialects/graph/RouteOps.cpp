@@ -85,8 +85,8 @@ struct Packed {
     if (failed(checkNumDims(op, rowsName, y, 4)) || y.isDynamicDim(0) || y.getDimSize(0) < 1)
       return op->emitOpError() << "'" << rowsName << "' has no static number of experts";
     int64_t mean = llvm::divideCeil(x.getDimSize(1) * choices.getDimSize(2), y.getDimSize(0));
-    if (inBlocks)
-      mean = x.getDimSize(1) * choices.getDimSize(2);
+    if (inBlocks) // any room that a round may have
+      mean = std::clamp<int64_t>(y.getDimSize(2), 1, x.getDimSize(1) * choices.getDimSize(2));
     // Unpacking some tokens of a sequence reads the rows of all.
     if (!isPacking)
       mean = std::max(mean, y.getDimSize(2));

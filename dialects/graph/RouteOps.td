@@ -120,8 +120,9 @@ def Graph_PackRowsOp : Graph_RouteOp<"pack_rows", [Graph_Gradient]> {
     are the last, and zero. The shape has the mean of rows for each expert and sample: [experts, batch, ceil(sequence *
     top / experts), columns], while an expert's rows are as many as it was chosen for. Nothing is dropped.
 
-    With `blocks`, for `rowOf` in blocks, the result is [ranks, batch, sequence * top, columns]; rows that no choice
-    has are not written, and nothing may read them (`graph.sort_rows`).
+    With `blocks`, for `rowOf` in blocks, the result is [ranks, batch, room, columns], in which a block has room for all
+    choices of its sample, sequence * top, or for those of a round (`graph.round_rows`). Rows that no choice has are not
+    written, and nothing may read them (`graph.sort_rows`). A choice whose `rowOf` is negative has no row.
 
     On the mesh batch and columns split. Experts do not yet: `windows` are refused. The gradient is `graph.unpack_rows`.
 
@@ -129,7 +130,7 @@ def Graph_PackRowsOp : Graph_RouteOp<"pack_rows", [Graph_Gradient]> {
     - (C1) `tokens` is [batch, sequence, columns], (C2) `rowOf` is i32 [batch, sequence, top].
     - (C3) `weights` has the shape of `rowOf`.
     - (C4) the result is [experts, batch, ceil(sequence * top / experts), columns] in the element type of `tokens`, or
-      [ranks, batch, sequence * top, columns] with `blocks`.
+      [ranks, batch, room, columns] with `blocks`, the room at most sequence * top.
     - (C5) there are no `windows`.
 
     Example:
@@ -148,8 +149,8 @@ def Graph_UnpackRowsOp : Graph_RouteOp<"unpack_rows", [Graph_Gradient]> {
   let summary = "Adds up the rows of each token's choices";
   let description = [{
     y[b, t, :] = sum over k of row rowOf[b, t, k] (times weights[b, t, k] if present), in f32 and in the order of k:
-    the transpose of `graph.pack_rows`, with its shapes. On the mesh batch, sequence and columns split. Partial sums of
-    rows give partial sums of tokens.
+    the transpose of `graph.pack_rows`, with its shapes. With `blocks` a choice whose `rowOf` is negative adds nothing.
+    On the mesh batch, sequence and columns split. Partial sums of rows give partial sums of tokens.
 
     Constraints: (C1) to (C5) of `graph.pack_rows`, with `rows` for the result and the result for `tokens`; there may be
     more rows, of tokens that other ranks have.
@@ -170,8 +171,8 @@ def Graph_UnpackRowsOp : Graph_RouteOp<"unpack_rows", [Graph_Gradient]> {
 def Graph_UnpackWeightGradOp : Graph_RouteOp<"unpack_weight_grad"> {
   let summary = "Gradient of pack_rows and unpack_rows with respect to the weights";
   let description = [{
-    dweights[b, t, k] = sum over columns of row rowOf[b, t, k] times tokens[b, t, :]. Batch and sequence split over the
-    mesh; split columns, and partial sums of rows, leave a partial sum.
+    dweights[b, t, k] = sum over columns of row rowOf[b, t, k] times tokens[b, t, :], or 0 where `rowOf` is negative.
+    Batch and sequence split over the mesh; split columns, and partial sums of rows, leave a partial sum.
 
     Constraints: those of `graph.unpack_rows`, with the result for `weights`.
 

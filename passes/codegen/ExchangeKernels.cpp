@@ -1,5 +1,5 @@
-// Kernels of rows of experts that are on several ranks: the order of the rows of blocks, and copies
-// into that order and back.
+// Kernels of rows of experts that are on several ranks: the rows of a round, the order of the rows
+// of blocks, and copies into that order and back.
 #include "passes/codegen/ExchangeKernels.h"
 
 #include "dialects/graph/ExchangeOps.h"
@@ -18,6 +18,58 @@ RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getTy
 Value compare(KernelBuilder &k, arith::CmpIPredicate predicate, Value a, Value b) {
   return arith::CmpIOp::create(k.builder, k.loc, predicate, a, b);
 }
+
+// Numbers the row of each choice within its round.
+struct RoundRowsKernel : KernelOpInterface::ExternalModel<RoundRowsKernel, RoundRowsOp> {
+  static RowShape rowsOf(Operation *op) { return {typeOf(op->getResult(0)).getNumElements(), 1}; }
+  int64_t getKernelRange(Operation *op) const { return rowsOf(op).range(); }
+  KernelUnit getKernelUnit(Operation *op) const { return rowsOf(op).unit(/*combines=*/true); }
+
+  void emitKernel(Operation *op, KernelBuilder &k) const {
+    auto roundRows = cast<RoundRowsOp>(op);
+    ArrayRef<int64_t> shape = roundRows.getType().getShape();
+    int64_t choices = shape[1] * shape[2];
+    auto room = static_cast<int64_t>(roundRows.getRoom());
+    int64_t first = static_cast<int64_t>(roundRows.getRound()) * room;
+    k.forEachRow(rowsOf(op), {1, 1}, [&](Value choice) {
+      Value row = k.loadIndex(k.operand(0), choice);
+      Value block = k.div(row, choices), inRound = k.sub(k.rem(row, choices), k.index(first));
+      Value isThere = arith::AndIOp::create(
+          k.builder, k.loc, compare(k, arith::CmpIPredicate::sge, inRound, k.index(0)),
+          compare(k, arith::CmpIPredicate::slt, inRound, k.index(room)));
+      Value now = k.select(isThere, k.add(k.mul(block, room), inRound), k.index(-1));
+      IndexStore::emit(k, now, k.result(0), choice);
+    });
+  }
+};
+
+// One unit for each count adds up those of the experts before it in the block.
+struct RoundCountsKernel : KernelOpInterface::ExternalModel<RoundCountsKernel, RoundCountsOp> {
+  static RowShape rowsOf(Operation *op) { return {typeOf(op->getResult(0)).getNumElements(), 1}; }
+  int64_t getKernelRange(Operation *op) const { return rowsOf(op).range(); }
+  KernelUnit getKernelUnit(Operation *op) const { return rowsOf(op).unit(/*combines=*/true); }
+
+  void emitKernel(Operation *op, KernelBuilder &k) const {
+    auto roundCounts = cast<RoundCountsOp>(op);
+    auto room = static_cast<int64_t>(roundCounts.getRoom());
+    int64_t first = static_cast<int64_t>(roundCounts.getRound()) * room;
+    auto ofRank = static_cast<int64_t>(roundCounts.getExperts());
+    // The rows of the round among the first `end` of a block.
+    auto among = [&](Value end) {
+      Value some = compare(k, arith::CmpIPredicate::sgt, end, k.index(first));
+      return k.select(some, k.min(k.sub(end, k.index(first)), k.index(room)), k.index(0));
+    };
+    k.forEachRow(rowsOf(op), {1, 1}, [&](Value at) {
+      // The counts of a block are neighbours, and begin at a multiple of their number.
+      Value begin = k.sub(at, k.rem(at, ofRank));
+      Value before = k.forLoop(begin, at, 1, k.index(0), [&](Value i, ValueRange sum) -> Values {
+                        return {k.add(sum[0], k.loadIndex(k.operand(0), i))};
+                      }).front();
+      Value end = k.add(before, k.loadIndex(k.operand(0), at));
+      IndexStore::emit(k, k.sub(among(end), among(before)), k.result(0), at);
+    });
+  }
+};
 
 // One unit for each block goes over the counts: rows of an expert begin behind those of the experts
 // before it, and behind those of the same expert in the samples before.
@@ -128,6 +180,8 @@ struct UnsortRowsKernel : KernelOpInterface::ExternalModel<UnsortRowsKernel, Uns
 } // namespace
 
 void dtc::attachExchangeKernels(MLIRContext *context) {
+  RoundRowsOp::attachInterface<RoundRowsKernel>(*context);
+  RoundCountsOp::attachInterface<RoundCountsKernel>(*context);
   PlaceBlocksOp::attachInterface<PlaceBlocksKernel>(*context);
   SortRowsOp::attachInterface<SortRowsKernel>(*context);
   UnsortRowsOp::attachInterface<UnsortRowsKernel>(*context);

@@ -401,10 +401,15 @@ struct PackedRow {
       : rowIndex(k.loadIndex(k.operand(1), choice)), token(k.div(choice, top)) {}
 };
 
+// Tells of a choice that has a row in its blocks; one of another round has none.
+Value isThere(KernelBuilder &k, Value rowIndex) {
+  return arith::CmpIOp::create(k.builder, k.loc, arith::CmpIPredicate::sge, rowIndex, k.index(0));
+}
+
 int64_t topOf(Value rowOf) { return cast<RankedTensorType>(rowOf.getType()).getDimSize(2); }
 
-// Writes a row of the result for each choice, and zeros to the rows that no choice has; those of
-// blocks stay as they are.
+// Writes a row of the result for each choice that has one, and zeros to the rows that no choice
+// has; those of blocks stay as they are.
 struct PackRowsKernel : KernelOpInterface::ExternalModel<PackRowsKernel, PackRowsOp> {
   static RowShape rowsOf(Operation *op) {
     auto pack = cast<PackRowsOp>(op);
@@ -433,6 +438,12 @@ struct PackRowsKernel : KernelOpInterface::ExternalModel<PackRowsKernel, PackRow
                        shape.columns);
       Value from = k.mul(packed.token, shape.columns);
       Value weight = pack.getWeights() ? k.loadScalar(k.operand(2), choice) : Value();
+      OpBuilder::InsertionGuard guard(k.builder);
+      if (pack.getBlocks()) {
+        auto guarded = scf::IfOp::create(k.builder, k.loc, isThere(k, packed.rowIndex),
+                                         /*withElseRegion=*/false);
+        k.builder.setInsertionPointToStart(guarded.thenBlock());
+      }
       k.forEachVector(shape.columns, {}, [&](Value column, Lanes lanes, ValueRange) -> Values {
         Value x = k.load(k.operand(0), k.add(from, column), lanes);
         if (weight)
@@ -456,10 +467,15 @@ struct UnpackRowsKernel : KernelOpInterface::ExternalModel<UnpackRowsKernel, Unp
     RowShape shape = rowsOf(op);
     int64_t top = topOf(unpack.getRowOf());
     k.forEachRow(shape, {1, shape.columns}, [&](Value token) {
-      Values from, weights;
+      Values from, weights, areThere;
       for (int64_t i = 0; i < top; ++i) {
         Value choice = k.add(k.mul(token, top), i);
-        from.push_back(k.mul(k.loadIndex(k.operand(1), choice), shape.columns));
+        Value rowIndex = k.loadIndex(k.operand(1), choice);
+        if (unpack.getBlocks()) {
+          areThere.push_back(isThere(k, rowIndex));
+          rowIndex = k.select(areThere.back(), rowIndex, k.index(0));
+        }
+        from.push_back(k.mul(rowIndex, shape.columns));
         if (unpack.getWeights())
           weights.push_back(k.loadScalar(k.operand(2), choice));
       }
@@ -468,6 +484,8 @@ struct UnpackRowsKernel : KernelOpInterface::ExternalModel<UnpackRowsKernel, Unp
         Value sum = k.splat(0, lanes.width);
         for (int64_t i = 0; i < top; ++i) {
           Value x = k.load(k.operand(0), k.add(from[i], column), lanes);
+          if (!areThere.empty())
+            x = k.select(areThere[i], x, k.splat(0, lanes.width));
           sum = weights.empty() ? k.addF(sum, x) : k.fma(x, k.splat(weights[i], lanes.width), sum);
         }
         k.store(sum, k.result(0), k.add(to, column), lanes);
@@ -491,7 +509,9 @@ struct UnpackWeightGradKernel
     RowShape shape = rowsOf(op);
     k.forEachRow(shape, {1, shape.columns}, [&](Value choice) {
       PackedRow packed(k, choice, topOf(grad.getRowOf()));
-      Value row = k.mul(packed.rowIndex, shape.columns), token = k.mul(packed.token, shape.columns);
+      Value hasRow = isThere(k, packed.rowIndex);
+      Value row = k.mul(k.select(hasRow, packed.rowIndex, k.index(0)), shape.columns),
+            token = k.mul(packed.token, shape.columns);
       int64_t width = k.laneCount(shape.columns);
       Values sums = k.forEachVector(
           shape.columns, k.splat(0, width),
@@ -499,7 +519,7 @@ struct UnpackWeightGradKernel
             return {k.fma(k.load(k.operand(0), k.add(row, column), lanes),
                           k.load(k.operand(2), k.add(token, column), lanes), now[0])};
           });
-      k.storeScalar(k.sum(sums[0]), k.result(0), choice);
+      k.storeScalar(k.select(hasRow, k.sum(sums[0]), k.constant(0)), k.result(0), choice);
     });
   }
 };

@@ -12,8 +12,44 @@ graph.func @place_rows_c4(%e: tensor<?x8x2xi32>) {
 
 // pack_rows_c4
 graph.func @pack_rows_c4(%x: tensor<?x8x4xf32>, %p: tensor<?x8x2xi32>) {
-  // expected-error @+1 {{'graph.pack_rows' op dim 2 of 'result' is 8, but the mean of rows for each of 2 experts is 16}}
-  %0 = graph.pack_rows %x at %p blocks : (tensor<?x8x4xf32>, tensor<?x8x2xi32>) -> tensor<2x?x8x4xf32>
+  // expected-error @+1 {{'graph.pack_rows' op dim 2 of 'result' is 17, but the mean of rows for each of 2 experts is 16}}
+  %0 = graph.pack_rows %x at %p blocks : (tensor<?x8x4xf32>, tensor<?x8x2xi32>) -> tensor<2x?x17x4xf32>
+  graph.return
+}
+
+// -----
+
+// round_rows_c1
+graph.func @round_rows_c1(%p: tensor<?x?x2xi32>) {
+  // expected-error @+1 {{'graph.round_rows' op dim 1 of 'rowOf' is dynamic; only the batch may be}}
+  %0 = graph.round_rows %p round 0 room 4 : tensor<?x?x2xi32>
+  graph.return
+}
+
+// -----
+
+// round_rows_c2
+graph.func @round_rows_c2(%p: tensor<?x8x2xi32>) {
+  // expected-error @+1 {{'graph.round_rows' op is for round 2 of blocks with room for 8 rows, but room for 1 to all 16 choices of a sample is wanted, and a round that has some of them}}
+  %0 = graph.round_rows %p round 2 room 8 : tensor<?x8x2xi32>
+  graph.return
+}
+
+// -----
+
+// round_counts_c1
+graph.func @round_counts_c1(%n: tensor<?x8xi32>) {
+  // expected-error @+1 {{'graph.round_counts' op is for 3 experts on a rank, but a divisor of their number is wanted}}
+  %0 = graph.round_counts %n experts 3 round 0 room 8 : tensor<?x8xi32>
+  graph.return
+}
+
+// -----
+
+// round_counts_c2
+graph.func @round_counts_c2(%n: tensor<?x8xi32>) {
+  // expected-error @+1 {{'graph.round_counts' op is for round 0 of blocks with room for 0 rows, but a round from 0 on and room for 1 or more are wanted}}
+  %0 = graph.round_counts %n experts 4 round 0 room 0 : tensor<?x8xi32>
   graph.return
 }
 

@@ -30,3 +30,27 @@ graph.func @blocks(%x: tensor<?x128x16xf32>, %e: tensor<?x128x2xi32>) {
   %6 = graph.unpack_rows %5 at %p blocks : (tensor<2x?x256x16xf32>, tensor<?x128x2xi32>) -> tensor<?x128x16xf32>
   graph.return
 }
+
+// Two rounds of blocks with room for 160 rows.
+// CHECK-LABEL: graph.func @rounds
+graph.func @rounds(%x: tensor<?x128x16xf32>, %p: tensor<?x128x2xi32>, %n: tensor<?x8xi32>) {
+  // CHECK: graph.round_rows %{{.*}} round 1 room 160 : tensor<?x128x2xi32>
+  // expected-remark @+1 {{loops 0:? parallel, 1:128 whole, 2:2 whole; [0, 1, 2] -> [0, 1, 2]; 0 flops per point}}
+  %now = graph.round_rows %p round 1 room 160 : tensor<?x128x2xi32>
+  // CHECK: graph.round_counts %{{.*}} experts 4 round 1 room 160 : tensor<?x8xi32>
+  // expected-remark @+1 {{loops 0:? parallel, 1:2 parallel, 2:4 whole; [0, 1*2] -> [0, 1*2]; 0 flops per point; experts 1}}
+  %counts = graph.round_counts %n experts 4 round 1 room 160 : tensor<?x8xi32>
+  // CHECK: graph.pack_rows %{{.*}} at %{{.*}} blocks : {{.*}} -> tensor<2x?x160x16xf32>
+  // expected-remark @+1 {{4:160 whole}}
+  %b = graph.pack_rows %x at %now blocks : (tensor<?x128x16xf32>, tensor<?x128x2xi32>) -> tensor<2x?x160x16xf32>
+  // CHECK: graph.place_blocks %{{.*}} : (tensor<?x8xi32>) -> tensor<2x?x160xi32>
+  // expected-remark @+1 {{2:160 whole}}
+  %order = graph.place_blocks %counts : (tensor<?x8xi32>) -> tensor<2x?x160xi32>
+  // CHECK: graph.sort_rows %{{.*}} -> tensor<8x?x40x16xf32>
+  // expected-remark @+1 {{2:160 whole}}
+  %rows = graph.sort_rows %b at %order : (tensor<2x?x160x16xf32>, tensor<2x?x160xi32>) -> tensor<8x?x40x16xf32>
+  // CHECK: graph.unpack_rows %{{.*}} at %{{.*}} blocks : {{.*}} -> tensor<?x128x16xf32>
+  // expected-remark @+1 {{4:160 whole}}
+  %y = graph.unpack_rows %b at %now blocks : (tensor<2x?x160x16xf32>, tensor<?x128x2xi32>) -> tensor<?x128x16xf32>
+  graph.return
+}

@@ -375,6 +375,24 @@ static std::vector<KernelCase> routeCases(int64_t rows, int64_t columns, const s
   add("place_blocks", "%c: " + counts, blocks + "i32>", "%0 = graph.place_blocks %c",
       "(" + counts + ") -> " + blocks + "i32>", 0, Values::Any,
       {static_cast<double>(third), 0, static_cast<double>(rows), static_cast<double>(third)});
+  add("round_counts", "%c: " + counts, counts,
+      "%0 = graph.round_counts %c experts 2 round 1 room " + std::to_string(third + 1), counts, 0,
+      Values::Any,
+      {static_cast<double>(third), 1, static_cast<double>(rows), static_cast<double>(third)});
+  // The second of two rounds has some of the choices.
+  std::vector<double> turns;
+  for (int64_t i = 0; i < 2 * rows; ++i)
+    turns.push_back(i % 3 == 0 ? -1 : static_cast<double>(i / 2));
+  std::string ofRound = "tensor<2x1x" + std::to_string(rows) + "x" + of + ">";
+  add("round_rows", "%p: " + choices, choices,
+      "%0 = graph.round_rows %p round 1 room " + std::to_string(rows), choices, 0, Values::Any,
+      order);
+  add("unpack_rows_of_round", "%r: " + ofRound + ", %p: " + choices + ", %w: " + weights, x,
+      "%0 = graph.unpack_rows %r at %p weighted %w blocks",
+      "(" + ofRound + ", " + choices + ", " + weights + ") -> " + x, 2, Values::Any, turns);
+  add("unpack_weight_grad_of_round", "%r: " + ofRound + ", %p: " + choices + ", %d: " + x, weights,
+      "%0 = graph.unpack_weight_grad %r at %p, %d",
+      "(" + ofRound + ", " + choices + ", " + x + ") -> " + weights, 0, Values::Whole, turns);
   std::vector<double> ofBlocks; // every other row is there
   for (int64_t i = 0; i < 4 * rows; ++i)
     ofBlocks.push_back(static_cast<double>(i % 2 == 0 ? i / 2 : -1 - (2 * rows + i / 2)));

@@ -95,6 +95,28 @@ public:
   }
 
   void visit(ExchangeOp op) { values[op.getResult()] = values[op.getX()]; }
+  void visit(RoundRowsOp op) {
+    Tensor rowOf = values[op.getRowOf()];
+    int64_t choices = rowOf.count(1, 3), room = op.getRoom();
+    for (double &row : rowOf.data) {
+      int64_t block = static_cast<int64_t>(row) / choices, at = static_cast<int64_t>(row) % choices;
+      bool isThere = at / room == static_cast<int64_t>(op.getRound());
+      row = isThere ? static_cast<double>(block * room + at % room) : -1;
+    }
+    values[op.getResult()] = rowOf;
+  }
+  // Counts one row after the other.
+  void visit(RoundCountsOp op) {
+    Tensor counts = values[op.getCounts()], now = Tensor::zeros(op.getType());
+    int64_t experts = op.getExperts(), row = 0;
+    for (size_t i = 0; i < counts.data.size(); ++i) {
+      row = static_cast<int64_t>(i) % experts == 0 ? 0 : row; // of another block
+      for (double left = counts.data[i]; left > 0; --left, ++row)
+        now.data[i] +=
+            row / static_cast<int64_t>(op.getRoom()) == static_cast<int64_t>(op.getRound());
+    }
+    values[op.getResult()] = now;
+  }
   void visit(PlaceBlocksOp op) {
     Tensor counts = values[op.getCounts()], rowOf = Tensor::zeros(op.getType());
     int64_t samples = counts.dim(0), experts = counts.dim(1), rows = rowOf.dim(2);
@@ -214,7 +236,7 @@ private:
                   llvm::function_ref<void(int64_t, int64_t, int64_t)> meet) {
     Tensor rowOf = values[op.getRowOf()];
     for (size_t choice = 0; choice < rowOf.data.size(); ++choice)
-      for (int64_t h = 0; h < columns; ++h)
+      for (int64_t h = 0; h < columns && rowOf.data[choice] >= 0; ++h)
         meet(static_cast<int64_t>(rowOf.data[choice]) * columns + h,
              static_cast<int64_t>(choice) / rowOf.dim(2) * columns + h,
              static_cast<int64_t>(choice));
@@ -250,8 +272,8 @@ bool dtc::graph::interpretRoute(Operation *op, Values &values) {
   RouteInterpreter interpreter(values);
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case<RouteTokensOp, RouteGradOp, PlaceRowsOp, PackRowsOp, UnpackRowsOp, UnpackWeightGradOp,
-            GroupedLinearOp, GroupedLinearWeightGradOp, ExchangeOp, PlaceBlocksOp, SortRowsOp,
-            UnsortRowsOp>([&](auto known) {
+            GroupedLinearOp, GroupedLinearWeightGradOp, ExchangeOp, RoundRowsOp, RoundCountsOp,
+            PlaceBlocksOp, SortRowsOp, UnsortRowsOp>([&](auto known) {
         interpreter.visit(known);
         return true;
       })
