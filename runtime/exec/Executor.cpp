@@ -399,8 +399,10 @@ Status ExecutorImpl::collect(StepResult &result) {
   if (options.trace && at.entry == format::EntryKind::train)
     addTrace(at);
   at.readOutputs(at.entry, result);
-  if (at.entry == format::EntryKind::train)
+  if (at.entry == format::EntryKind::train) {
     result.expertRows = rowsOf(at).read();
+    result.expertRounds = rowsOf(at).rounds();
+  }
   return {};
 }
 

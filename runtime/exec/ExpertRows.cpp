@@ -5,12 +5,46 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace dtc::rt {
 namespace {
 
 constexpr size_t kCountsBuffer = 2; // of the buffers of a GroupedGemm
+
+using CountsBuffer = std::pair<uint32_t, uint32_t>; // task, buffer
+
+// The products that read a buffer of counts.
+struct Use {
+  uint32_t first = 0;            // instruction
+  std::set<uint32_t> matrices;   // buffers that rows are multiplied by
+  bool isReadBack = false;       // by the backward pass, too: not where that has counts of its own
+  uint32_t layer = 0, round = 0; // the layer of the task, and the round of it
+};
+
+// Finds the uses of a task's buffers of counts, in the order of their first products.
+void findUses(uint32_t task, const BoundTask &bound, std::map<CountsBuffer, Use> &uses) {
+  std::vector<Use *> inOrder;
+  for (uint32_t i = 0; i < bound.instructions.size(); ++i) {
+    const auto *op = bound.instructions[i].command.source->op_as_GroupedGemm();
+    if (!op)
+      continue;
+    auto [it, isNew] = uses.try_emplace({task, op->counts()});
+    if (isNew) {
+      it->second.first = i;
+      inOrder.push_back(&it->second);
+    }
+    it->second.isReadBack |= op->sums_rows() || !it->second.matrices.insert(op->b()).second;
+  }
+  for (size_t i = 1; i < inOrder.size(); ++i) {
+    const Use &before = *inOrder[i - 1];
+    bool isNext =
+        before.isReadBack && !before.matrices.empty() && inOrder[i]->matrices == before.matrices;
+    inOrder[i]->layer = before.layer + (isNext ? 0 : 1);
+    inOrder[i]->round = isNext ? before.round + 1 : 0;
+  }
+}
 
 } // namespace
 
@@ -27,12 +61,9 @@ Status ExpertRows::create(const format::Manifest &manifest, const BoundProgram &
   bool isCounted = hasExpertsApart(manifest) && !format::isForGpu(manifest);
   if (!isCounted || entry == bound.entries.end())
     return {};
-  // The first product of each task that reads a buffer of counts.
-  std::map<std::pair<uint32_t, uint32_t>, uint32_t> first;
+  std::map<CountsBuffer, Use> uses;
   for (uint32_t task = 0; task < bound.tasks.size(); ++task)
-    for (uint32_t i = 0; i < bound.tasks[task].instructions.size(); ++i)
-      if (const auto *op = bound.tasks[task].instructions[i].command.source->op_as_GroupedGemm())
-        first.try_emplace({task, op->counts()}, i);
+    findUses(task, bound.tasks[task], uses);
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> numbers;
   copyOf.assign(entry->second.issues.size(), -1);
   uint64_t bytes = 0;
@@ -42,12 +73,15 @@ Status ExpertRows::create(const format::Manifest &manifest, const BoundProgram &
     const format::Instruction &source =
         *bound.tasks[task].instructions[issue.instruction].command.source;
     const auto *op = source.op_as_GroupedGemm();
-    if (!op || first.at({task, op->counts()}) != issue.instruction)
+    if (!op)
+      continue;
+    const Use &use = uses.at({task, op->counts()});
+    if (use.first != issue.instruction)
       continue;
     auto next = static_cast<uint32_t>(numbers.size());
-    uint32_t layer = numbers.try_emplace({task, op->counts(), issue.layer}, next).first->second;
+    uint32_t layer = numbers.try_emplace({task, use.layer, issue.layer}, next).first->second;
     copyOf[i] = static_cast<int32_t>(copies.size());
-    copies.push_back({nullptr, layer, op->samples() * op->groups()});
+    copies.push_back({nullptr, layer, use.round, op->samples() * op->groups()});
     bytes += copies.back().counts * sizeof(int32_t);
   }
   layers = static_cast<uint32_t>(numbers.size());
@@ -71,15 +105,29 @@ Status ExpertRows::enqueue(uint32_t issue, const BoundInstruction &instruction, 
                                copy.counts * sizeof(int32_t), {mark.tag, nullptr});
 }
 
+int64_t ExpertRows::rowsOf(const Copy &copy) {
+  int64_t rows = 0;
+  for (uint64_t i = 0; i < copy.counts; ++i) {
+    int32_t count = 0;
+    std::memcpy(&count, copy.host + i * sizeof(count), sizeof(count));
+    rows += std::max(count, 0);
+  }
+  return rows;
+}
+
 std::vector<int64_t> ExpertRows::read() const {
   std::vector<int64_t> rows(layers);
   for (const Copy &copy : copies)
-    for (uint64_t i = 0; i < copy.counts; ++i) {
-      int32_t count = 0;
-      std::memcpy(&count, copy.host + i * sizeof(count), sizeof(count));
-      rows[copy.layer] += std::max(count, 0);
-    }
+    rows[copy.layer] += rowsOf(copy);
   return rows;
+}
+
+int64_t ExpertRows::rounds() const {
+  int64_t most = 1;
+  for (const Copy &copy : copies)
+    if (copy.round >= most && rowsOf(copy) > 0)
+      most = copy.round + 1;
+  return most;
 }
 
 } // namespace dtc::rt

@@ -11,7 +11,8 @@
 namespace dtc::rt {
 
 // Copies the numbers of rows, which products of experts read, to the host: once for each layer of
-// experts that a task has, right behind the first of its products. The instructions behind these
+// experts that a task has, and for each round of it, right behind the first of its products. Rounds
+// of a layer follow each other and multiply by the same matrices. The instructions behind these
 // are in the order of the device's stream, so that the numbers are still in place.
 class ExpertRows {
 public:
@@ -28,6 +29,9 @@ public:
   // Returns the rows of each layer of experts of each task, of all micro-batches together, once the
   // step is done. Ranks with the same program have the same layers.
   std::vector<int64_t> read() const;
+  // Returns the most rounds that had rows in a layer, once the step is done; 1 if no rows are
+  // counted.
+  int64_t rounds() const;
   // Returns the size of what read() returns.
   size_t numLayers() const { return layers; }
 
@@ -36,8 +40,11 @@ private:
   struct Copy {
     char *host = nullptr;
     uint32_t layer = 0; // in the result of read()
+    uint32_t round = 0; // of the layer's exchanges, from 0 on
     uint64_t counts = 0;
   };
+  static int64_t rowsOf(const Copy &copy);
+
   std::vector<Copy> copies;
   std::vector<int32_t> copyOf; // by issue of the entry; -1: none
   uint32_t layers = 0;

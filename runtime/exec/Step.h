@@ -41,6 +41,7 @@ struct StepResult {
   std::array<double, numTimeClasses> classSeconds = {};
   // The rows of each layer of experts of this rank (ExpertRows); empty if each rank has all.
   std::vector<int64_t> expertRows = {};
+  int64_t expertRounds = 1; // the most exchanges of a layer that brought this rank rows
 };
 
 // The field of a result for each role of an output.

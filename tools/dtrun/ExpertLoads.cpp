@@ -54,7 +54,7 @@ Status ExpertLoadMeter::open(const format::Manifest &manifest, Control &world, s
   return {};
 }
 
-Status ExpertLoadMeter::measure(std::span<const int64_t> rows, Control &world,
+Status ExpertLoadMeter::measure(std::span<const int64_t> rows, int64_t rounds, Control &world,
                                 std::optional<ExpertLoads> &loads) {
   if (!hasExperts)
     return {};
@@ -70,6 +70,8 @@ Status ExpertLoadMeter::measure(std::span<const int64_t> rows, Control &world,
     own[layer] = static_cast<int32_t>(std::min<int64_t>(rows[layer], INT32_MAX));
   DTC_RETURN_IF_ERROR(world.allGather(own.data(), all.data(), layers, DataType::I32));
   loads->imbalance = imbalanceOf(all, layers, programs);
+  DTC_RETURN_IF_ERROR(world.largest({&rounds, 1}));
+  loads->rounds = rounds;
   return {};
 }
 

@@ -16,7 +16,8 @@ struct ExpertLoads {
   // The most rows that a rank had in a layer over the mean of the ranks, of the layer where that is
   // most; 1 if each rank has all experts, NaN if nobody counted, as on GPUs.
   double imbalance = 1;
-  // The most exchanges that a layer took. Programs have room for any routing, so that one does.
+  // The most exchanges of a layer that had rows: 1 but for programs with a room of experts in which
+  // the rows of a step are not. 1 if nobody counted.
   int64_t rounds = 1;
 };
 
@@ -33,8 +34,10 @@ class ExpertLoadMeter {
 public:
   // Finds out whether the job has experts. `layers`: of this rank's ExpertRows. Collective.
   Status open(const format::Manifest &manifest, Control &world, size_t layers);
-  // Sets the loads of a step from the rows of this rank's layers; none without experts. Collective.
-  Status measure(std::span<const int64_t> rows, Control &world, std::optional<ExpertLoads> &loads);
+  // Sets the loads of a step from the rows of this rank's layers and their most rounds; none
+  // without experts. Collective.
+  Status measure(std::span<const int64_t> rows, int64_t rounds, Control &world,
+                 std::optional<ExpertLoads> &loads);
 
 private:
   bool hasExperts = false, areApart = false; // on several ranks

@@ -260,7 +260,8 @@ Status Trainer::readNext(uint64_t step, std::chrono::steady_clock::time_point be
 
 Status Trainer::completeReport(StepReport &report) {
   DTC_RETURN_IF_ERROR(bringOutputs(executable.manifest(), world, report.result));
-  DTC_RETURN_IF_ERROR(experts.measure(report.result.expertRows, world, report.experts));
+  DTC_RETURN_IF_ERROR(
+      experts.measure(report.result.expertRows, report.result.expertRounds, world, report.experts));
   report.learningRate =
       report.result.hasLearningRate ? report.result.learningRate : baseLearningRate;
   report.rollBacks = divergence.rollBacks();
