@@ -1,6 +1,7 @@
 // Canonicalization patterns: joins the gradients of a split linear into one concat and removes
 // unneeded dims and operands.
 #include "dialects/graph/ElementwiseOps.h"
+#include "dialects/graph/RoundAttribute.h"
 #include "dialects/graph/ShapeOps.h"
 #include "dialects/graph/Verify.h"
 #include "mlir/IR/PatternMatch.h"
@@ -25,6 +26,16 @@ bool collectPads(Value value, bool isRoot, SmallVectorImpl<PadOp> &pads) {
   if (first.getDefiningOp<AddOp>())
     std::swap(first, second);
   return collectPads(first, false, pads) && collectPads(second, false, pads);
+}
+
+// Replaces an op by a concat, which is of the same round of rows of experts.
+void replaceByConcat(Operation *op, ValueRange parts, int64_t dim, bool stack,
+                     PatternRewriter &rewriter) {
+  Attribute later = op->getAttr(kLaterRoundAttr);
+  auto concat =
+      rewriter.replaceOpWithNewOp<ConcatOp>(op, op->getResult(0).getType(), parts, dim, stack);
+  if (later)
+    concat->setAttr(kLaterRoundAttr, later);
 }
 
 // Returns y if x is y with a dim of size 1 inserted at `dim` by a reshape; else null.
@@ -63,7 +74,7 @@ struct JoinPads : OpRewritePattern<AddOp> {
     SmallVector<Value> parts;
     for (PadOp pad : pads)
       parts.push_back(pad.getX());
-    rewriter.replaceOpWithNewOp<ConcatOp>(op, op.getType(), parts, dim, /*stack=*/false);
+    replaceByConcat(op, parts, dim, /*stack=*/false, rewriter);
     return success();
   }
 };
@@ -81,7 +92,7 @@ struct StackUnitDims : OpRewritePattern<ConcatOp> {
       if (!parts.back())
         return rewriter.notifyMatchFailure(op, "an input was not given a dim of size 1");
     }
-    rewriter.replaceOpWithNewOp<ConcatOp>(op, op.getType(), parts, op.getDim(), /*stack=*/true);
+    replaceByConcat(op, parts, op.getDim(), /*stack=*/true, rewriter);
     return success();
   }
 };

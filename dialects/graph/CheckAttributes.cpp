@@ -7,6 +7,7 @@
 #include "dialects/graph/Inputs.h"
 #include "dialects/graph/ModelConfig.h"
 #include "dialects/graph/Recompute.h"
+#include "dialects/graph/RoundAttribute.h"
 #include "dialects/graph/ShapeOps.h"
 #include "dialects/graph/StageAttributes.h"
 #include "dialects/graph/StateAttributes.h"
@@ -151,6 +152,7 @@ const std::vector<Declaration> &declarations() {
       {kRateAttr, {Holder::Op}, isOf<FloatAttr>, "a number (f64)"},
       {kStatisticAttr, {Holder::Op}, isOf<UnitAttr>, "no value"},
       {kWideAttr, {Holder::Op}, isOf<UnitAttr>, "no value"},
+      {kLaterRoundAttr, {Holder::Op}, isOf<UnitAttr>, "no value"},
       {kSplitsAttr, {Holder::Op}, isOf<DenseI64ArrayAttr>, "an array<i64>"},
       {kUnfinishedAttr, {Holder::Op}, isIndices, "an array<i64> of sets of mesh axes, as bits"},
       {kCommunicationAttr, {Holder::Collective}, isOf<CommunicationAttr>, "a #graph.communication"},

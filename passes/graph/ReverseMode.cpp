@@ -2,6 +2,7 @@
 #include "passes/graph/ReverseMode.h"
 
 #include "dialects/graph/ElementwiseOps.h"
+#include "dialects/graph/RoundAttribute.h"
 #include "dialects/graph/StateOps.h"
 
 using namespace mlir;
@@ -21,14 +22,28 @@ void ReverseMode::markActive(ArrayRef<Operation *> ops) {
   }
 }
 
+// An addition is of a later round where it would not be there without these: one of its operands is
+// of later rounds alone.
 LogicalResult ReverseMode::accumulate(Value value, Value gradient) {
   Value &sum = gradients[value];
   if (sum && isa<graph::StackType>(sum.getType()))
     return emitError(value.getLoc()) << "a stack of parameters that two repeats read has no "
                                         "gradient; give each repeat parameters of its own";
-  sum = sum ? graph::AddOp::create(builder, gradient.getLoc(), gradient.getType(), sum, gradient)
-                  .getResult()
-            : gradient;
+  Operation *maker = gradient.getDefiningOp();
+  bool isLater = maker && maker->hasAttr(graph::kLaterRoundAttr);
+  if (!sum) {
+    sum = gradient;
+    if (isLater)
+      ofLaterRounds.insert(sum);
+    return success();
+  }
+  bool isSumLater = ofLaterRounds.contains(sum);
+  auto add = graph::AddOp::create(builder, gradient.getLoc(), gradient.getType(), sum, gradient);
+  sum = add.getResult();
+  if (isLater || isSumLater)
+    add->setAttr(graph::kLaterRoundAttr, builder.getUnitAttr());
+  if (isLater && isSumLater)
+    ofLaterRounds.insert(sum);
   return success();
 }
 
@@ -82,6 +97,9 @@ LogicalResult ReverseMode::run(ArrayRef<Operation *> ops) {
     } else {
       return op->emitOpError("has no gradient, but a parameter's gradient flows through it");
     }
+    if (Attribute isLater = op->getAttr(graph::kLaterRoundAttr))
+      for (Operation *gradient : made.list())
+        gradient->setAttr(graph::kLaterRoundAttr, isLater);
     for (auto [operand, gradient] : llvm::zip(op->getOperands(), operandGradients))
       if (gradient && failed(accumulate(operand, gradient)))
         return failure();

@@ -29,7 +29,8 @@ public:
   // Sets the gradient of `value`, a tensor from which the walk starts.
   void seed(mlir::Value value, mlir::Value gradient) { (void)accumulate(value, gradient); }
   // Builds the gradients at the builder's insertion point, each in the chunk of its op
-  // (graph.chunk). Fails after a diagnostic at an op that has no gradient.
+  // (graph.chunk), and of a later round if that is (graph.later_round). Fails after a diagnostic at
+  // an op that has no gradient.
   llvm::LogicalResult run(llvm::ArrayRef<mlir::Operation *> ops);
   // Returns the gradient of a value; null if it has none.
   mlir::Value gradientOf(mlir::Value value) const { return gradients.lookup(value); }
@@ -41,6 +42,7 @@ private:
   CallGradient callGradient;
   llvm::DenseSet<mlir::Value> active;
   llvm::DenseMap<mlir::Value, mlir::Value> gradients;
+  llvm::DenseSet<mlir::Value> ofLaterRounds; // gradients that are sums of those alone
 };
 
 } // namespace dtc

@@ -35,6 +35,9 @@ def Recompute : Pass<"dtc-recompute", "::mlir::ModuleOp"> {
       with the layer's own weights, and the collectives around them), `attention` and `experts` (matrix products with
       experts' weights).
 
+    Rounds of rows of experts behind the first (`graph.round_rows`) are recomputed in any case, before that: a layer
+    saves nothing between their packing and their unpacking, so that one of them is in memory at a time.
+
     `selectRecomputation` makes this choice, for the cost model too. Recomputed ops, including collectives, are copies
     of the ops of the partitioned forward function. Each copy stands right before the first op of backward that reads
     its result; values that backward does not read are not recomputed. The copies read saved values through

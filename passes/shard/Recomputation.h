@@ -24,4 +24,12 @@ struct Recomputation {
 Recomputation selectRecomputation(const llvm::SetVector<mlir::Value> &kept, Recompute recompute,
                                   llvm::function_ref<bool(mlir::Operation *)> isInside);
 
+// Selects the saved activations of rounds of rows of experts behind the first (graph.round_rows),
+// which are computed again whatever a plan recomputes, so that one round is in memory at a time.
+Recomputation selectLaterRounds(const llvm::SetVector<mlir::Value> &kept,
+                                llvm::function_ref<bool(mlir::Operation *)> isInside);
+
+// Returns true if a block has rounds behind the first.
+bool hasLaterRounds(graph::FuncOp func);
+
 } // namespace dtc

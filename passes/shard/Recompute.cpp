@@ -1,5 +1,5 @@
 // Saves fewer activations of each layer for the backward pass, which recomputes the rest (pass
-// dtc-recompute).
+// dtc-recompute): first those of rounds of rows of experts, then what the plan says.
 #include "dialects/graph/RecomputeOps.h"
 #include "dialects/graph/ShapeOps.h"
 #include "dialects/graph/Slices.h"
@@ -25,6 +25,7 @@ struct Wiring {
   graph::FuncOp forward, backward;
   bool isRepeated = false;
   Recompute how = Recompute::None;
+  bool isOfRounds = false;   // recomputes what selectLaterRounds says, and not what `how` does
   unsigned numCarried = 0;   // carried values of a repeat's forward pass
   std::vector<int> resultOf; // per operand of backward: the result of forward; -1: none
   // per operand of backward: the operand of forward that is the same value; -1: none
@@ -36,6 +37,9 @@ struct Wiring {
     return std::make_tuple(forward.getAsOpaquePointer(), backward.getAsOpaquePointer(), how,
                            resultOf, operandOf, isForBackward, isParameter);
   }
+
+  // Returns the ending of the names of the new functions.
+  StringRef name() const { return isOfRounds ? "rounds" : toString(how); }
 };
 
 // The two new functions, and the operands and results of their calls in terms of the old ones.
@@ -53,9 +57,9 @@ struct Variant {
   unsigned numExtraResults = 0;
 };
 
-graph::FuncOp cloneFor(graph::FuncOp func, Recompute how) {
+graph::FuncOp cloneFor(graph::FuncOp func, StringRef ending) {
   auto module = func->getParentOfType<ModuleOp>();
-  std::string name = (func.getSymName() + "." + toString(how)).str();
+  std::string name = (func.getSymName() + "." + ending).str();
   llvm::replace(name, '+', '.');
   std::string unique = name;
   for (unsigned i = 1; module.lookupSymbol(unique); ++i)
@@ -156,7 +160,9 @@ void VariantBuilder::drop() {
         kept.insert(graph::rootOf(value));
     }
   }
-  Recomputation recomputed = selectRecomputation(kept, w.how, [](Operation *) { return true; });
+  auto isInside = [](Operation *) { return true; };
+  Recomputation recomputed =
+      w.isOfRounds ? selectLaterRounds(kept, isInside) : selectRecomputation(kept, w.how, isInside);
   for (unsigned result : candidates) {
     Value root = graph::rootOf(returned[result]);
     if (isa<BlockArgument>(root) || recomputed.dropped.contains(root))
@@ -205,7 +211,7 @@ void VariantBuilder::needArgument(BlockArgument argument) {
 }
 
 void VariantBuilder::buildForward() {
-  variant.forward = cloneFor(w.forward, w.how);
+  variant.forward = cloneFor(w.forward, w.name());
   Operation *end = variant.forward.getBody().front().getTerminator();
   SmallVector<Value> results;
   for (auto [index, value] : llvm::enumerate(end->getOperands()))
@@ -227,7 +233,7 @@ void VariantBuilder::buildForward() {
 }
 
 void VariantBuilder::buildBackward() {
-  variant.backward = cloneFor(w.backward, w.how);
+  variant.backward = cloneFor(w.backward, w.name());
   Block &body = variant.backward.getBody().front();
   // Keeps only the signature of the clone; the body is written anew from the old one.
   while (!body.empty())
@@ -353,7 +359,8 @@ void VariantBuilder::setApart(Operation *op) {
 
 class Recomputer {
 public:
-  explicit Recomputer(ModuleOp module) : module(module) {}
+  // `ofRounds`: recomputes rounds of rows of experts behind the first, and not what a plan says.
+  Recomputer(ModuleOp module, bool ofRounds) : module(module), ofRounds(ofRounds) {}
 
   LogicalResult run() {
     auto microbatch = module.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction);
@@ -374,7 +381,9 @@ public:
   }
 
 private:
-  static bool recomputes(Operation *call) {
+  bool recomputes(graph::BlockCallOpInterface call) {
+    if (ofRounds)
+      return hasLaterRounds(module.lookupSymbol<graph::FuncOp>(call.getBlockName()));
     auto how = call->getAttrOfType<StringAttr>(graph::kRecomputeAttr);
     return how && how != toString(Recompute::None);
   }
@@ -386,6 +395,7 @@ private:
                const Variant &variant);
 
   ModuleOp module;
+  bool ofRounds;
   graph::OpSet forward;
   std::map<decltype(std::declval<Wiring>().key()), Variant> known;
   llvm::SetVector<graph::FuncOp> replaced;
@@ -407,7 +417,9 @@ Wiring Recomputer::wiringOf(graph::BlockCallOpInterface call,
   wiring.forward = module.lookupSymbol<graph::FuncOp>(call.getBlockName());
   wiring.backward = module.lookupSymbol<graph::FuncOp>(backward.getBlockName());
   wiring.isRepeated = isa<graph::RepeatOp>(call);
-  wiring.how = *recomputeFrom(call->getAttrOfType<StringAttr>(graph::kRecomputeAttr).getValue());
+  wiring.isOfRounds = ofRounds;
+  if (!ofRounds)
+    wiring.how = *recomputeFrom(call->getAttrOfType<StringAttr>(graph::kRecomputeAttr).getValue());
   wiring.numCarried = static_cast<unsigned>(call.getNumCarried());
   auto indexIn = [](ValueRange values, Value value) {
     auto found = llvm::find(values, value);
@@ -482,8 +494,9 @@ void Recomputer::replace(graph::BlockCallOpInterface call, graph::BlockCallOpInt
 
 struct RecomputePass : impl::RecomputeBase<RecomputePass> {
   void runOnOperation() override {
-    if (failed(Recomputer(getOperation()).run()))
-      signalPassFailure();
+    for (bool ofRounds : {true, false})
+      if (failed(Recomputer(getOperation(), ofRounds).run()))
+        return signalPassFailure();
   }
 };
 

@@ -9,6 +9,7 @@ a program have the bytes of docs/experts.md, and a checkpoint has whole experts,
 priced by the bytes that their programs send, and have experts on several ranks where that is faster.
 """
 import json
+import math
 import random
 import re
 import subprocess
@@ -58,16 +59,30 @@ CASES = [
     (GPT_OSS, {"dp": 4, "ep": 4, "zero": 3}, "sgd", False),
     (MIXTRAL, {"dp": 4, "ep": 2, "zero": 1, "recompute": "selective"}, "adamw", False),
     (MIXTRAL, {"dp": 4, "ep": 4, "zero": 2}, "lamb", False),
+    (MIXTRAL, {"dp": 2, "ep": 2, "expert_room": 1}, "sgd", False),
+    (EIGHT, {"dp": 4, "ep": 4, "zero": 2, "micro_batch": 2, "expert_room": 1.25}, "sgd", False),
+    (ONE, {"dp": 4, "ep": 4, "expert_room": 1}, "sgd", True),
+    (ONE, {"dp": 4, "ep": 2, "zero": 3, "recompute": "full", "expert_room": 1.5}, "sgd", True),
+    (EIGHT, {"dp": 4, "ep": 4, "tp": 2, "sp": 1, "zero": 1, "expert_room": 1.5}, "sgd", False),
+    (MIXTRAL, {"dp": 2, "ep": 2, "tp": 2, "pp": 2, "zero": 1, "recompute": "selective", "expert_room": 1.2}, "sgd",
+     False),
+    (MIXTRAL, {"dp": 4, "ep": 4, "pp": 2, "zero": 3, "recompute": "full", "expert_room": 2}, "sgd", False),
+    (GPT_OSS, {"dp": 2, "ep": 2, "tp": 2, "expert_room": 1}, "sgd", False),
 ]
 
 
 def exchanged(config, fix):
     """Returns how many bytes of rows a rank sends in a step: blocks for all choices of a sample, to each other rank,
-    to the experts and back, and their gradients. All layers are on a rank where there is no pipeline.
+    to the experts and back, and their gradients. With room for fewer there are as many rounds as all choices take, of
+    which all but the first go to the experts and back once more, in front of their gradients. All layers are on a rank
+    where there is no pipeline.
     """
     ep, samples = fix["ep"], 2 * fix.get("micro_batch", 1)
     choices = SEQUENCE * config["num_experts_per_tok"]
-    return 4 * config["num_hidden_layers"] * samples * (ep - 1) * choices * config["hidden_size"] * 4
+    room = min(choices, math.ceil(fix.get("expert_room", ep) * choices / ep))
+    rounds = math.ceil(choices / room)
+    passes = 4 * rounds + 2 * (rounds - 1)
+    return passes * config["num_hidden_layers"] * samples * (ep - 1) * room * config["hidden_size"] * 4
 
 
 def check_bytes(dte, config, fix, what):
@@ -136,7 +151,10 @@ def check_refusals():
         path, _ = write_case(Path(name), MIXTRAL, random.Random(1))
         for ranks, fix, wanted in (
                 (3, "dp=3,ep=3", ["--fix ep=3 does not divide the 4 experts of the model", "ep=2"]),
-                (2, "dp=2,ep=4", ["no mesh is left of 2 devices with 4 experts", "ep divides dp x cp"])):
+                (2, "dp=2,ep=4", ["no mesh is left of 2 devices with 4 experts", "ep divides dp x cp"]),
+                (2, "dp=2,ep=2,expert_room=0.9", ["--fix expert_room=0.9: room for the rows", "of at least 1"]),
+                (2, "dp=2,ep=2,expert_room=much", ["--fix expert_room=much: room for the rows", "of at least 1"]),
+                (2, "dp=2,ep=1,expert_room=1.5", ["expert_room is of experts on several ranks"])):
             result = subprocess.run([BIN / "dtc", "compile", path, "--seq-len", str(SEQUENCE), "--topology", "cpu",
                                      "--devices", str(ranks), "--global-batch", "12", "--fix", fix, "-o", "x.dte"],
                                     cwd=name, capture_output=True, text=True)
@@ -152,12 +170,17 @@ def check_imbalance():
         path, data = write_case(Path(name), ONE, random.Random(1))
         same = as_graph(path, SEQUENCE)
         same.write_text(re.sub(r'(gate\.weight") normal\([^)]*\)', r"\1 zeros", same.read_text()))
-        for ranks, fix, least, most in ((4, "dp=4,tp=1,ep=4", 4.0, 4.0), (4, "dp=4,tp=1,ep=2", 2.0, 2.0),
-                                        (4, "dp=2,tp=1,pp=2,ep=2", 2.0, 2.0), (2, "dp=2,tp=1,ep=1", 1.0, 1.0)):
+        for ranks, fix, imbalance, rounds in ((4, "dp=4,tp=1,ep=4", 4.0, 1), (4, "dp=4,tp=1,ep=2", 2.0, 1),
+                                              (4, "dp=2,tp=1,pp=2,ep=2", 2.0, 1), (2, "dp=2,tp=1,ep=1", 1.0, 1),
+                                              (4, "dp=4,tp=1,ep=4,expert_room=1", 4.0, 4),
+                                              (4, "dp=4,tp=1,ep=4,zero=3,recompute=full,expert_room=1.5", 4.0, 3),
+                                              (4, "dp=2,tp=1,pp=2,ep=2,expert_room=1.2", 2.0, 2),
+                                              (4, "dp=2,tp=1,pp=2,ep=2,recompute=full", 2.0, 1)):
             for row in train(compiled(Path(name), same, ranks, fix), ranks, data, 2):
                 found = row.get("expert_imbalance"), row.get("expert_rounds")
-                if found[0] is None or not least <= found[0] <= most or found[1] != 1:
-                    sys.exit(f"FAILED: {fix}: step {row['step']} has imbalance and rounds {found}, wanted {most} and 1")
+                if found != (imbalance, rounds):
+                    sys.exit(f"FAILED: {fix}: step {row['step']} has imbalance and rounds {found}, wanted "
+                             f"{imbalance} and {rounds}")
         path, data = write_case(Path(name), EIGHT, random.Random(1))
         rows = train(compiled(Path(name), path, 4, "dp=4,tp=1,ep=4"), 4, data, 4)
         if not all(1.0 < row["expert_imbalance"] < 2.0 for row in rows):
@@ -180,7 +203,10 @@ def check_prices():
                                (EIGHT, 8, "dp=4,tp=2,ep=4,micro_batch=1,zero=1,recompute=none"),
                                (EIGHT, 4, "dp=4,tp=1,ep=4,micro_batch=2,recompute=full"),
                                (GPT_OSS, 4, "dp=2,tp=2,ep=2,micro_batch=4,recompute=none"),
-                               (MIXTRAL, 4, "dp=4,tp=1,ep=4,micro_batch=2,recompute=selective")):
+                               (MIXTRAL, 4, "dp=4,tp=1,ep=4,micro_batch=2,recompute=selective"),
+                               (MIXTRAL, 4, "dp=4,tp=1,ep=4,micro_batch=2,recompute=none,expert_room=1.5"),
+                               (EIGHT, 4, "dp=4,tp=1,ep=4,micro_batch=2,recompute=full,expert_room=1"),
+                               (EIGHT, 8, "dp=4,tp=2,ep=4,micro_batch=1,recompute=selective,expert_room=1.25")):
         with tempfile.TemporaryDirectory() as name:
             path, _ = write_case(Path(name), config, random.Random(1))
             plan, read = plan_for(path, ranks, "--fix", fix)
@@ -197,6 +223,24 @@ def check_prices():
                 sys.exit(f"FAILED: {fix}: each rank has parameters of all experts: {read['tensors']}")
             if priced != sent or sent == 0:
                 sys.exit(f"FAILED: {fix}: a rank sends {sent} bytes among the ranks of experts, priced {priced}")
+
+
+def check_memory():
+    """Less room takes less memory: rows of one round are in it, in both passes, whatever is recomputed."""
+    with tempfile.TemporaryDirectory() as name:
+        path, _ = write_case(Path(name), EIGHT, random.Random(1))
+        for recompute in ("none", "full"):
+            peaks = []
+            for room in ("all", "2", "1"):
+                plan, _ = plan_for(path, 4, "--fix",
+                                   f"dp=4,tp=1,ep=4,micro_batch=4,recompute={recompute},expert_room={room}")
+                dte = path.parent / "room.dte"
+                dtc("compile", path, "--seq-len", SEQUENCE, "--plan", plan, "-o", dte)
+                (program,) = json.loads(dtc("inspect", dte, "--format", "json"))["programs"]
+                peaks.append(program["arena_bytes"])
+            print(f"recompute={recompute}: arenas of {peaks} bytes with room for all, 2 and 1")
+            if not peaks[0] > peaks[1] > peaks[2]:
+                sys.exit(f"FAILED: recompute={recompute}: arenas of {peaks} bytes do not shrink with the room")
 
 
 def check_chosen():
@@ -219,4 +263,4 @@ def check_chosen():
 
 if __name__ == "__main__":
     run_listed_cases(__doc__, len(CASES), run_case, check_resumed, check_refusals, check_imbalance, check_prices,
-              check_chosen)
+              check_memory, check_chosen)

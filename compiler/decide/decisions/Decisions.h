@@ -52,6 +52,9 @@ struct Decisions {
   // MoE parallel folding: Liu et al. 2025, arXiv:2504.14960. False where tp is 1.
   bool foldedExperts = false;
   ContextKind contextKind = ContextKind::Ring; // used if cp is more than 1
+  // Rows that a rank of expert parallelism has room for, per 1,000 that each gets where all get as
+  // many; the rest go in further rounds. 0: all rows of all ranks.
+  int32_t expertRoomPerMille = 0;
   int64_t contextInner = 1; // Both: size of the all-to-all groups, the innermost ranks of cp
   bool sequenceParallel = false;
   int64_t zero = 0;

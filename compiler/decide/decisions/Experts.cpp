@@ -4,6 +4,8 @@
 #include "compiler/decide/decisions/Families.h"
 #include "compiler/decide/decisions/LegalSpace.h"
 
+#include <cmath>
+
 namespace dtc::families {
 namespace {
 
@@ -19,6 +21,47 @@ std::string readTensorOfExpert(int64_t ranks, Decisions &d) {
     return "";
   return "is " + std::to_string(ranks) +
          ", wanted 1, for whole experts, or tp = " + std::to_string(d.tp);
+}
+
+constexpr double kMostRoom = 1e6; // no system has more ranks
+
+std::string roomOfExperts(const Decisions &d) {
+  if (d.expertRoomPerMille == 0)
+    return "all";
+  std::string text = std::to_string(d.expertRoomPerMille / 1000);
+  if (int32_t rest = d.expertRoomPerMille % 1000) {
+    text += "." + std::to_string(1000 + rest).substr(1);
+    text.erase(text.find_last_not_of('0') + 1);
+  }
+  return text;
+}
+
+// Returns the room that a text says, per mille; nothing where it says none.
+std::optional<int32_t> roomFrom(llvm::StringRef text) {
+  double factor = 0;
+  if (text == "all")
+    return 0;
+  if (text.getAsDouble(factor) || !(factor >= 1 && factor <= kMostRoom))
+    return std::nullopt;
+  return static_cast<int32_t>(std::lround(factor * 1000));
+}
+
+std::string readRoom(llvm::StringRef word, Decisions &d) {
+  std::optional<int32_t> room = roomFrom(word);
+  d.expertRoomPerMille = room.value_or(0);
+  return room ? "" : "is '" + word.str() + "', wanted a factor of at least 1, or all";
+}
+
+std::optional<UserError> readPinnedRoom(const std::string &text, Decisions &d) {
+  std::optional<int32_t> room = roomFrom(text);
+  d.expertRoomPerMille = room.value_or(0);
+  if (room)
+    return std::nullopt;
+  return refusedWord("expert_room", text,
+                     "room for the rows of a rank's experts is a factor over their mean, of at "
+                     "least 1",
+                     "use expert_room=1.25, or another factor, or all, which has room for any "
+                     "routing");
 }
 
 std::optional<UserError> readPinnedTensor(const std::string &text, Decisions &d) {
@@ -40,6 +83,15 @@ constexpr Rule kRulesOfFolding[] = {
      .holds = [](const Decisions &d) { return !d.foldedExperts || d.sequenceParallel; },
      .why = "experts folded over tp need sequence parallelism",
      .mend = "use sp=1, or etp=tp"}};
+
+constexpr Rule kRulesOfRoom[] = {
+    {.keys = "expert_room,ep",
+     .holds =
+         [](const Decisions &d) {
+           return d.expertRoomPerMille == 0 || (d.ep > 1 && d.cp == 1 && !d.foldedExperts);
+         },
+     .why = "expert_room is of experts on several ranks inside dp",
+     .mend = "use ep=2 or more with cp=1 and etp=tp, or leave expert_room out"}};
 
 constexpr StackRule kStacksOfExperts[] = {
     {.keys = "ep",
@@ -106,6 +158,26 @@ constexpr Decision kExpertsRows[] = {
      .rules = kRulesOfFolding,
      .stackRules = kStacksOfFolding,
      .leftOut = kOfExpertCells},
+    {.key = "expert_room",
+     .field = fieldOf<&Decisions::expertRoomPerMille>(),
+     .value = roomOfExperts,
+     .listing = Listing::IfUnusual,
+     .plan = {.form = PlanForm::Word, .mayMiss = true, .onlyUnusual = true, .readWord = readRoom},
+     .pin = {.name = "expert_room",
+             .meaning = "rows that a rank's experts have room for, over their mean; the rest go in "
+                        "further rounds",
+             .words = "a factor of at least 1, or all",
+             .readWord = readPinnedRoom,
+             .write =
+                 [](const Decisions &d) {
+                   return d.expertRoomPerMille == 0 ? std::string() : roomOfExperts(d);
+                 }},
+     .launchers = {.holds = [](const Decisions &d) { return d.expertRoomPerMille == 0; },
+                   .have = "no rounds of rows of experts",
+                   .fix = "expert_room=all"},
+     .mechanism = {"rounds of rows of experts",
+                   [](const Decisions &d) { return d.expertRoomPerMille > 0 ? 1 : 0; }},
+     .rules = kRulesOfRoom},
 };
 
 } // namespace

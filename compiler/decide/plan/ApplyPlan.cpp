@@ -124,7 +124,7 @@ LogicalResult applyPlan(ModuleOp module, const Plan &plan) {
   if (failed(applyToLayers(module, plan)))
     return failure();
   const Decisions &d = plan.decisions;
-  if (d.ep > 1 && failed(exchangeRows(module, d.ep)))
+  if (d.ep > 1 && failed(exchangeRows(module, {d.ep, d.expertRoomPerMille})))
     return failure();
   if (d.cp > 1 && failed(splitSequences(module, d)))
     return failure();

@@ -311,6 +311,8 @@ void addCollectives(const BlockCell &cell, const CellScale &scale, const AxisGro
                             : (forward ? cost.forwardCp : cost.backwardCp)) += seconds;
     if (forward)
       addAgain(cost, cell, collective, seconds);
+    if (forward && collective.isUnread)
+      cost.unread += seconds;
     if (groups.gathersKeys && collective.axis == CellAxis::Cp)
       (forward ? gatheredForward : gatheredBackward) += bytes;
   }

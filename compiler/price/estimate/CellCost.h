@@ -59,7 +59,7 @@ struct BlockCost {
   double forward = 0, backwardInput = 0, backwardWeight = 0; // compute, seconds
   double matrix = 0;    // part of these: matrix products, attention
   double selective = 0; // compute that selective recomputation adds
-  double unread = 0;    // part of forward that full recomputation skips
+  double unread = 0;    // part of forward, and of forwardEp, that full recomputation skips
   AgainCollectives selectiveCollectives;
   double forwardTp = 0, backwardTp = 0; // collectives, as if nothing were hidden
   double forwardCp = 0, backwardCp = 0, forwardEp = 0, backwardEp = 0;

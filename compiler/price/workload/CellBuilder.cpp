@@ -209,6 +209,7 @@ BlockCell CellBuilder::buildBlock(graph::BlockCallOpInterface call) {
   kept.remove_if([](Value value) { return isa<BlockArgument>(value); });
   addKept(cell, kept, forwardOps);
   addPartials(cell, kept, forwardOps);
+  addUnread(cell, kept, forwardOps);
   cell.forwardTransient = peakOf(forwardOps, kept);
   if (backward) {
     OpList backwardOps = opsOf(module.lookupSymbol<graph::FuncOp>(backward.getBlockName()));
@@ -552,6 +553,20 @@ void CellBuilder::addKept(BlockCell &cell, const llvm::SetVector<Value> &kept,
   for (Operation *op : ops)
     if (auto index = indices.find(op); index != indices.end() && !needed.contains(op))
       cell.unreadOps.push_back(index->second);
+}
+
+// Rounds of rows behind the first are exchanged again in the backward pass as it is.
+void CellBuilder::addUnread(BlockCell &cell, const llvm::SetVector<Value> &kept,
+                            const OpList &ops) const {
+  if (exchangeRanks == 1)
+    return;
+  llvm::DenseSet<Operation *> inside(ops.begin(), ops.end());
+  Recomputation full = selectRecomputation(kept, Recompute::Full,
+                                           [&](Operation *op) { return inside.contains(op); });
+  for (Operation *op : ops)
+    if (auto index = collectiveIndices.find(op);
+        index != collectiveIndices.end() && isAmongExperts(op))
+      cell.collectives[index->second].isUnread = !full.again.contains(op);
 }
 
 // Collectives that are not in the graph, of tokens and keys, follow the ops that need them.

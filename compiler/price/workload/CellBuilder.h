@@ -63,6 +63,9 @@ private:
   // The same of each partial way to recompute.
   void addPartials(BlockCell &cell, const llvm::SetVector<mlir::Value> &kept,
                    const OpList &ops) const;
+  // Marks the exchanges of rows of experts that full recomputation does not repeat.
+  void addUnread(BlockCell &cell, const llvm::SetVector<mlir::Value> &kept,
+                 const OpList &ops) const;
   Amount peakOf(const OpList &ops, const llvm::SetVector<mlir::Value> &kept) const;
   void addParameters(BlockCell &cell, mlir::ValueRange values);
   static bool isParameter(graph::GetOp get);

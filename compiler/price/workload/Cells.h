@@ -151,6 +151,7 @@ struct CellCollective {
   // Cp: one rank's part of the sequence for its share of the heads, or back, among the ranks that
   // heads are spread over. Otherwise `bytes` are of all heads, and each such rank takes its share.
   bool swapsHeads = false;
+  bool isUnread = false; // Ep: full recomputation does not repeat it
   // The ops of the block that it is there for: those whose partial results it adds up, those that
   // read what it gathers, or the one that exchanges.
   std::vector<int> of = {};

@@ -4,6 +4,7 @@
 #include "compiler/search/placement/AxisGroups.h"
 #include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/ExchangeOps.h"
+#include "dialects/graph/RoundAttribute.h"
 #include "dialects/graph/Slices.h"
 
 using namespace mlir;
@@ -44,7 +45,9 @@ static bool addsGradients(Operation *op) {
 }
 
 static bool isExchanging(Operation *op) {
-  return isa<graph::ExchangeOp, graph::PlaceBlocksOp, graph::SortRowsOp, graph::UnsortRowsOp>(op);
+  return isa<graph::ExchangeOp, graph::RoundRowsOp, graph::RoundCountsOp, graph::PlaceBlocksOp,
+             graph::SortRowsOp, graph::UnsortRowsOp>(op) ||
+         op->hasAttr(graph::kLaterRoundAttr);
 }
 
 bool isInPlans(Operation *op, const graph::OpRule &rule) {

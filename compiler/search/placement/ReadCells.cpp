@@ -89,30 +89,30 @@ FoldedModel foldFor(ModuleOp model, Precision precision) {
   return folded;
 }
 
-OwningOpRef<ModuleOp> differentiateFolded(ModuleOp folded, int64_t exchangeRanks) {
+OwningOpRef<ModuleOp> differentiateFolded(ModuleOp folded, const RowExchange &exchange) {
   OwningOpRef<ModuleOp> module(folded.clone());
-  if (exchangeRanks > 1 && failed(exchangeRows(*module, exchangeRanks)))
+  if (exchange.ranks > 1 && failed(exchangeRows(*module, exchange)))
     return nullptr;
-  auto addPhase = [&](OpPassManager &p) { addGraphPhase(p, stepOptions(exchangeRanks)); };
+  auto addPhase = [&](OpPassManager &p) { addGraphPhase(p, stepOptions(exchange.ranks)); };
   if (failed(runPasses(*module, addPhase)))
     return nullptr;
   return module;
 }
 
-int64_t exchangeRanksOf(const FoldedModel &model, const Decisions &d) {
+RowExchange rowExchangeOf(const FoldedModel &model, const Decisions &d) {
   if (d.ep == 1 || d.cp > 1 || d.foldedExperts)
-    return 1;
+    return {};
   ModuleOp module = *model.module;
   WalkResult found = module.walk([](graph::PlaceRowsOp) { return WalkResult::interrupt(); });
-  return found.wasInterrupted() ? d.ep : 1;
+  return found.wasInterrupted() ? RowExchange{d.ep, d.expertRoomPerMille} : RowExchange();
 }
 
 std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel,
                                     const SearchedPlacements &placements, bool foldsExperts,
-                                    int64_t exchangeRanks) {
-  OwningOpRef<ModuleOp> differentiated = differentiateFolded(*model.module, exchangeRanks);
+                                    const RowExchange &exchange) {
+  OwningOpRef<ModuleOp> differentiated = differentiateFolded(*model.module, exchange);
   return differentiated ? readCells(model, *differentiated, tp, sequenceParallel, placements,
-                                    foldsExperts, exchangeRanks)
+                                    foldsExperts, exchange.ranks)
                         : std::nullopt;
 }
 

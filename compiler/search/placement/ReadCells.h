@@ -8,6 +8,7 @@
 #include "dialects/graph/Precision.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "passes/graph/ExchangeRows.h"
 
 #include <optional>
 
@@ -18,21 +19,20 @@ namespace dtc {
 FoldedModel foldFor(mlir::ModuleOp model, Precision precision);
 
 // The step of a folded model: bound to a batch, differentiated, with an optimizer. Null after a
-// diagnostic. With `exchangeRanks` of 2 or more, rows of experts are exchanged among so many ranks,
-// and the batch is that of all of them.
+// diagnostic. With an exchange among 2 ranks or more the batch is that of all of them.
 mlir::OwningOpRef<mlir::ModuleOp> differentiateFolded(mlir::ModuleOp folded,
-                                                      int64_t exchangeRanks = 1);
+                                                      const RowExchange &exchange = {});
 
-// Returns the ranks among which programs of the decisions exchange rows of experts; 1 where they do
-// not, as in models of experts with a capacity.
-int64_t exchangeRanksOf(const FoldedModel &model, const Decisions &decisions);
+// Returns how programs of the decisions exchange rows of experts; among 1 rank where they do not,
+// as in models of experts with a capacity.
+RowExchange rowExchangeOf(const FoldedModel &model, const Decisions &decisions);
 
 // Differentiates and partitions a copy for a tensor-parallel group of `tp` ranks and reads off what
 // each block does. Nothing after a diagnostic where the model can't be partitioned that way.
 // `foldsExperts`: the placements leave experts whole.
 std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel,
                                     const SearchedPlacements &placements, bool foldsExperts = false,
-                                    int64_t exchangeRanks = 1);
+                                    const RowExchange &exchange = {});
 // The same where the model is differentiated already. With `exchangeRanks` of 2 or more it
 // exchanges rows of experts, and is partitioned over these ranks, too: the cells are those of this
 // ep alone, and have its all-to-alls as the program has them.

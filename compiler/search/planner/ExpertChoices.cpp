@@ -42,4 +42,14 @@ std::optional<UserError> findFoldingError(const SpaceLimits &limits, const Pins 
   return std::nullopt;
 }
 
+std::optional<UserError> findRoomError(const SpaceLimits &limits, const Pins &pins) {
+  if (pins[&D::expertRoomPerMille].value_or(0) == 0 || limits.exchangesRows)
+    return std::nullopt;
+  return UserError(limits.experts == 1
+                       ? "--fix expert_room: the model has no experts"
+                       : "--fix expert_room: only programs of dtc have rounds of rows of experts, "
+                         "of models that drop none",
+                   "leave it out");
+}
+
 } // namespace dtc

@@ -25,4 +25,7 @@ bool mayFoldAtAll(const SpaceLimits &limits, const Pins &pins);
 // it may.
 std::optional<UserError> findFoldingError(const SpaceLimits &limits, const Pins &pins);
 
+// Returns the reason why experts do not have the room that pins ask for; nullopt if they may.
+std::optional<UserError> findRoomError(const SpaceLimits &limits, const Pins &pins);
+
 } // namespace dtc

@@ -63,6 +63,8 @@ public:
                            number(nearestOf(divisorsOf(limits.experts), *pins[&D::ep])));
     if (std::optional<UserError> error = findFoldingError(limits, pins))
       return error;
+    if (std::optional<UserError> error = findRoomError(limits, pins))
+      return error;
     if (std::optional<UserError> error = checkTensorOfParts())
       return error;
     if (std::optional<UserError> error = findVocabularyError(limits, pins))

@@ -63,6 +63,8 @@ private:
     for (int64_t ep : divisorsOf(d.ranksOfExperts())) {
       bool fits = ep == 1 || (limits.experts > 1 && limits.experts % ep == 0);
       d.ep = ep;
+      d.expertRoomPerMille = pins[&D::expertRoomPerMille].value_or(0);
+      fits &= obeysRulesOf("expert_room", d);
       if (fits && permits(pins[&D::ep], ep) && (d.cp > 1 || !limits.executable || isExecutable(d)))
         addBatches(d);
     }

@@ -58,17 +58,17 @@ const PlacementSearcher &CellStore::searcher() {
 
 std::optional<ModelCells> CellStore::read(int64_t tp, bool sequenceParallel,
                                           const SearchedPlacements &placements, bool foldsExperts,
-                                          int64_t exchangeRanks) {
+                                          const RowExchange &exchange) {
   mlir::ModuleOp step = searcher().differentiated();
-  if (exchangeRanks > 1) {
-    auto [known, isNew] = exchanged.try_emplace(exchangeRanks);
+  if (exchange.ranks > 1) {
+    auto [known, isNew] = exchanged.try_emplace(exchange);
     if (isNew)
-      known->second = differentiateFolded(*model.module, exchangeRanks);
+      known->second = differentiateFolded(*model.module, exchange);
     step = known->second.get();
   }
-  return step
-             ? readCells(model, step, tp, sequenceParallel, placements, foldsExperts, exchangeRanks)
-             : std::nullopt;
+  return step ? readCells(model, step, tp, sequenceParallel, placements, foldsExperts,
+                          exchange.ranks)
+              : std::nullopt;
 }
 
 const PlacementPoint *CellStore::point(int64_t tp, bool sequenceParallel, bool foldsExperts) {
@@ -107,15 +107,15 @@ const std::vector<const PlacementPoint *> &PlacementFrontier::of(const Decisions
   TensorSplit split = TensorSplit::of(d);
   const std::vector<const PlacementPoint *> &whole =
       of(split.tp, split.sequenceParallel, split.foldsExperts);
-  int64_t ranks = store.exchangeRanksOf(d);
-  if (ranks == 1)
+  RowExchange exchange = store.rowExchangeOf(d);
+  if (exchange.ranks == 1)
     return whole;
-  auto [it, isNew] = exchanged.try_emplace({split, ranks});
+  auto [it, isNew] = exchanged.try_emplace({split, exchange});
   auto &[own, all] = it->second;
   for (size_t index = 0; isNew && index < whole.size(); ++index) {
     const SearchedPlacements &placements = whole[index]->placements;
     std::optional<ModelCells> cells =
-        store.read(split.tp, split.sequenceParallel, placements, split.foldsExperts, ranks);
+        store.read(split.tp, split.sequenceParallel, placements, split.foldsExperts, exchange);
     if (!cells)
       break;
     own.push_back(std::make_unique<PlacementPoint>(PlacementPoint{placements, std::move(*cells)}));

@@ -37,10 +37,10 @@ public:
   // Returns the model's readCells under the placements; nullopt if the model can't be partitioned.
   std::optional<ModelCells> read(int64_t tp, bool sequenceParallel,
                                  const SearchedPlacements &placements, bool foldsExperts,
-                                 int64_t exchangeRanks = 1);
-  // Returns the ranks among which the program of the decisions exchanges rows of experts; 1: none.
-  int64_t exchangeRanksOf(const Decisions &decisions) const {
-    return runsPrograms ? dtc::exchangeRanksOf(model, decisions) : 1;
+                                 const RowExchange &exchange = {});
+  // Returns how the program of the decisions exchanges rows of experts; among 1 rank: it does not.
+  RowExchange rowExchangeOf(const Decisions &decisions) const {
+    return runsPrograms ? dtc::rowExchangeOf(model, decisions) : RowExchange();
   }
   const FoldedModel &folded() const { return model; }
   // Returns the searcher, which is made on first use.
@@ -50,8 +50,8 @@ private:
   const FoldedModel &model;
   TensorPattern pattern;
   bool runsPrograms;
-  std::unique_ptr<PlacementSearcher> searching;                   // made on first use
-  std::map<int64_t, mlir::OwningOpRef<mlir::ModuleOp>> exchanged; // differentiated, by ranks
+  std::unique_ptr<PlacementSearcher> searching;                       // made on first use
+  std::map<RowExchange, mlir::OwningOpRef<mlir::ModuleOp>> exchanged; // differentiated
   std::map<TensorSplit, std::optional<PlacementPoint>> points;
 };
 
@@ -86,12 +86,12 @@ private:
   Options options;
   std::map<TensorSplit, std::vector<PlacementPoint>> searched;
   std::map<TensorSplit, std::vector<const PlacementPoint *>> points;
-  // Points whose programs exchange rows, by the ranks among which they do.
+  // Points whose programs exchange rows, by how they do.
   struct ExchangedPoints {
     std::vector<std::unique_ptr<PlacementPoint>> own;
     std::vector<const PlacementPoint *> all;
   };
-  std::map<std::pair<TensorSplit, int64_t>, ExchangedPoints> exchanged;
+  std::map<std::pair<TensorSplit, RowExchange>, ExchangedPoints> exchanged;
 };
 
 } // namespace dtc

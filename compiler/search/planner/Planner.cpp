@@ -136,6 +136,9 @@ public:
     // a CPU, which is its own host, gains nothing
     limits.mayOffload = request.topology.device.host.isKnown();
     limits.mayOffloadActivations = limits.mayOffload;
+    Decisions apart;
+    apart.ep = 2;
+    limits.exchangesRows = cells.rowExchangeOf(apart).ranks > 1;
   }
 
   Result<PlanResult> run(std::optional<Plan> *leastMemory) {

@@ -41,6 +41,8 @@ struct SpaceLimits {
   bool mayOffload = false;
   // Saved activations may be in the host's memory.
   bool mayOffloadActivations = false;
+  // Programs exchange the rows of experts on several ranks (RowExchange).
+  bool exchangesRows = false;
 };
 
 // Returns true if a pin, if there is one, is the value.

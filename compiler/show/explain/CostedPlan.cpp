@@ -79,8 +79,8 @@ CostedCollective costedCollective(const BlockCell &cell, const CellCollective &c
   result.phase = collective.phase;
   result.of = collective.of;
   if (isLayer && collective.phase == CellPhase::Forward)
-    result.runsAgain =
-        runsAgain(runsAgainSelectively(cell, collective), collective.runsAgain, true);
+    result.runsAgain = runsAgain(runsAgainSelectively(cell, collective), collective.runsAgain,
+                                 !collective.isUnread);
   bool isTp = collective.axis == CellAxis::Tp, isCp = collective.axis == CellAxis::Cp;
   bool isDp = collective.axis == CellAxis::Dp;
   result.axis = isTp ? "tp" : isCp ? "cp" : isDp ? "dp" : "ep";
@@ -207,10 +207,10 @@ Plan planOfStage(Plan plan, const Topology &topology, size_t stage) {
 static std::optional<ModelCells> readCellsOf(const Plan &plan, const FoldedModel &folded,
                                              const SoftwareStack &software) {
   auto [tp, sequenceParallel, foldsExperts] = TensorSplit::of(plan.decisions);
-  int64_t exchangeRanks = software.runsPrograms ? exchangeRanksOf(folded, plan.decisions) : 1;
+  RowExchange exchange =
+      software.runsPrograms ? rowExchangeOf(folded, plan.decisions) : RowExchange();
   if (plan.opSplits.empty() && tp == 1)
-    return readCells(folded, tp, sequenceParallel, SearchedPlacements(), foldsExperts,
-                     exchangeRanks);
+    return readCells(folded, tp, sequenceParallel, SearchedPlacements(), foldsExperts, exchange);
   if (plan.opSplits.empty())
     return readCells(folded, tp, sequenceParallel, foldsExperts, patternOf(software));
   SearchedPlacements placements{plan.opSplits, {}}; // parameters follow
@@ -233,7 +233,7 @@ static std::optional<ModelCells> readCellsOf(const Plan &plan, const FoldedModel
     }
     placements.parameters[name].assign(dims->begin(), dims->end());
   }
-  return readCells(folded, tp, sequenceParallel, placements, foldsExperts, exchangeRanks);
+  return readCells(folded, tp, sequenceParallel, placements, foldsExperts, exchange);
 }
 
 Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topology &topology,

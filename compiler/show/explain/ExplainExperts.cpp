@@ -8,6 +8,7 @@
 #include "compiler/support/Table.h"
 
 #include <array>
+#include <cmath>
 
 namespace dtc {
 namespace {
@@ -29,10 +30,10 @@ bool isDispatch(llvm::StringRef op) { return op == "pack_rows" || op == "moe_dis
 struct ExpertLayers {
   const CostedPart *part = nullptr;
   int64_t layers = 0, experts = 0;
-  double rows = 0, room = 0;        // of a rank, in a micro-batch
-  double dispatch = 0, combine = 0; // bytes that a rank sends for one of them, in one pass
-  double sentOfStep = 0;            // bytes that a rank sends in a step for all of its layers
-  bool dropsRows = false;           // what is beyond the room of an expert
+  double rows = 0, room = 0, most = 0; // of a rank, in a micro-batch; room in one round
+  double dispatch = 0, combine = 0;    // bytes that a rank sends for one of them, in one pass
+  double sentOfStep = 0;               // bytes that a rank sends in a step for all of its layers
+  bool dropsRows = false;              // what is beyond the room of an expert
 };
 
 class ExpertExplainer {
@@ -82,6 +83,7 @@ public:
     for (double imbalance : kImbalances)
       json["imbalance"].push_back({{"factor", imbalance},
                                    {"rows", rowsAt(imbalance)},
+                                   {"rounds", roundsAt(imbalance)},
                                    {"step_s", plan.predicted.stepSeconds + cost(imbalance)},
                                    {"added_s", cost(imbalance)}});
     return json;
@@ -102,9 +104,14 @@ private:
       }
     if (found.experts == 0)
       return;
-    // Programs have room for any routing: all rows of the ranks of ep may be of one rank.
-    bool isApart = isOwn && !found.dropsRows;
-    found.room = found.rows * (isApart ? static_cast<double>(plan.decisions.ep) : 1);
+    // Without expert_room there is room for any routing: all rows of the ranks of ep may be of one
+    // rank. With it the rows of a rank are those of all rounds.
+    found.most = found.room = found.rows;
+    if (isOwn && !found.dropsRows) {
+      found.rows /= roomFactor() / ranksOfExperts();
+      found.room = found.rows * roomFactor();
+      found.most = found.rows * ranksOfExperts();
+    }
     for (const CostedCollective &each : part.collectives) {
       if (each.axis != "ep")
         continue;
@@ -118,10 +125,25 @@ private:
     layers.push_back(found);
   }
 
+  double ranksOfExperts() const { return static_cast<double>(plan.decisions.ep); }
+
+  // Returns the rows for which there is room in a round over the mean of a rank.
+  double roomFactor() const {
+    double room = static_cast<double>(plan.decisions.expertRoomPerMille) / 1000;
+    return room == 0 ? ranksOfExperts() : std::min(room, ranksOfExperts());
+  }
+
+  // Returns the rounds that have rows where the fullest rank has so many times the mean.
+  int64_t roundsAt(double imbalance) const {
+    return isOwn && isUneven() ? static_cast<int64_t>(std::ceil(
+                                     std::min(imbalance, ranksOfExperts()) / roomFactor()))
+                               : 1;
+  }
+
   double rowsAt(double imbalance) const {
     const ExpertLayers &first = layers.front();
     double rows = first.rows * (isUneven() ? imbalance : 1);
-    return first.dropsRows ? first.room : std::min(rows, isOwn ? first.room : rows);
+    return first.dropsRows ? first.room : std::min(rows, isOwn ? first.most : rows);
   }
 
   // Ranks that have all experts have as many rows each, however these are spread.
@@ -135,7 +157,7 @@ private:
     for (const ExpertLayers &each : layers) {
       if (each.dropsRows)
         continue;
-      double factor = isOwn ? std::min(imbalance, each.room / each.rows) : imbalance;
+      double factor = isOwn ? std::min(imbalance, each.most / each.rows) : imbalance;
       for (const CostedOp &op : each.part->ops)
         if (isOfExperts(op) && op.seconds > 0)
           added +=
@@ -165,9 +187,12 @@ private:
       return "experts have a capacity, and drop what is beyond it: uneven use takes no longer";
     if (!isUneven())
       return "each rank has all experts, and as many rows however they are spread";
-    return isOwn
-               ? "rows beyond the mean take longer to multiply; room and bytes are for any routing"
-               : "rows beyond the mean take longer to send and to multiply";
+    return isOwn ? plan.decisions.expertRoomPerMille > 0
+                       ? "rows beyond the mean take longer to multiply; rows beyond the room go in "
+                         "further rounds, all of which run in each step"
+                       : "rows beyond the mean take longer to multiply; room and bytes are for any "
+                         "routing"
+                 : "rows beyond the mean take longer to send and to multiply";
   }
 
   const Plan &plan;

@@ -144,6 +144,12 @@ TEST(ReadPins, FillsEveryPin) {
   EXPECT_FALSE(
       readPins({{"etp", "1"}, {"tp", "1"}})->decisions().foldedExperts); // nothing to fold over
   EXPECT_FALSE(readPins({{"etp", "2"}}));
+  EXPECT_EQ((*readPins({{"expert_room", "1.25"}}))[&Decisions::expertRoomPerMille], 1250);
+  EXPECT_EQ((*readPins({{"expert_room", "all"}}))[&Decisions::expertRoomPerMille], 0);
+  for (const char *room : {"0.99", "-1", "0", "nan", "inf", "1,5", "2x", ""})
+    EXPECT_FALSE(readPins({{"expert_room", room}})) << room;
+  EXPECT_EQ(readPins({{"expert_room", "2"}, {"ep", "1"}}).error().message,
+            "--fix expert_room=2,ep=1: expert_room is of experts on several ranks inside dp");
   EXPECT_EQ(readPins({{"etp", "1"}, {"sp", "0"}, {"tp", "4"}}).error().message,
             "--fix etp=1,sp=0: experts folded over tp need sequence parallelism");
   EXPECT_EQ(d.schedule, ScheduleKind::Interleaved);

@@ -143,6 +143,7 @@ TEST(PlanJson, HasTheKeyOfEveryDecision) {
   Plan plan = unusual();
   plan.decisions.vocabOverPp = 2; // some other decisions are not read again with this one
   plan.decisions.tensorOfParts = {4, 1};
+  plan.decisions.expertRoomPerMille = 1250;
   std::string text = planToJson(plan);
   for (const Decision *each : decisions()) {
     EXPECT_NE(text.find("\"" + each->key.str() + "\":"), std::string::npos) << each->key.str();
@@ -170,6 +171,25 @@ TEST(PlanJson, HasChunksWithoutLayersAtTheEndsAlone) {
             std::string::npos);
   EXPECT_NE(cut({{0, -2}, {3, 3}}, {{0, 1}, {2, 2}}).find("has the run [0, -2] in some stage"),
             std::string::npos);
+}
+
+// A plan without the key has room for all rows.
+TEST(PlanJson, SaysTheRoomOfExperts) {
+  Plan plan = unusual(), back;
+  plan.decisions.foldedExperts = false;
+  plan.decisions.dp = 8;
+  plan.decisions.cp = plan.decisions.contextInner = 1;
+  plan.decisions.contextKind = ContextKind::Ring;
+  EXPECT_EQ(planToJson(plan).find("expert_room"), std::string::npos);
+  for (auto [room, text] :
+       {std::pair(1000, "1"), {1250, "1.25"}, {1001, "1.001"}, {20500, "20.5"}}) {
+    plan.decisions.expertRoomPerMille = room;
+    std::string json = planToJson(plan), key = std::string("\"expert_room\": \"") + text + "\"";
+    EXPECT_NE(json.find(key), std::string::npos) << json;
+    ASSERT_EQ(read(json, back), "");
+    EXPECT_EQ(back.decisions.expertRoomPerMille, room);
+    EXPECT_NE(read(replaced(json, key, "\"expert_room\": \"0.5\""), back), "");
+  }
 }
 
 TEST(PlanJson, SaysWhatAllLayersRecompute) {

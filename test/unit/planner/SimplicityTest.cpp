@@ -42,6 +42,7 @@ TEST(ComplexityOf, AddsUpMechanisms) {
       {"a higher kind of ZeRO", 3, [](Decisions &d) { d.zero = 3; }},
       {"ZeRO within groups", 2, [](Decisions &d) { d.zeroGroup = 8; }},
       {"experts folded over tp", 1, [](Decisions &d) { d.foldedExperts = true; }},
+      {"rounds of rows of experts", 1, [](Decisions &d) { d.expertRoomPerMille = 1250; }},
       {"tp by part", 2,
        [](Decisions &d) {
          d.tensorOfParts = {1, 2};
