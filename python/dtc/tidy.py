@@ -3,6 +3,8 @@ taken in one op, nothing unused."""
 
 from dtc.ir import Op, Value, elements
 
+GATES = {"silu", "gelu", "relu"}
+
 
 def tidy(graph):
     changed = True
@@ -12,6 +14,8 @@ def tidy(graph):
     split_parameters(graph)
     unstack(graph)
     drop_unused(graph)
+    delay_gates(graph)
+    order_sums(graph)
 
 
 def drop_unused(graph):
@@ -21,6 +25,25 @@ def drop_unused(graph):
             live.update(op.operands)
             kept.append(op)
     graph.ops = kept[::-1]
+
+
+def delay_gates(graph):
+    """Moves the activation of a gated unit behind the product that it gates, directly before their product: so the two
+    products stand together, as 'dtc import' has them, and programs of both have the same instructions."""
+    uses = graph.uses()
+    for op in list(graph.ops):
+        readers = uses.get(op.result, []) if op.name in GATES and len(op.results) == 1 else []
+        if len(readers) == 1 and readers[0] is not None and readers[0].name == "multiply":
+            graph.ops.remove(op)
+            graph.ops.insert(graph.ops.index(readers[0]), op)
+
+
+def order_sums(graph):
+    """Writes the older one of two tensors of a sum first, as in 'residual + layer(x)'."""
+    made = {value: at for at, op in enumerate(graph.ops) for value in op.results}
+    for op in graph.ops:
+        if op.name == "add" and op.operands[0].type == op.operands[1].type:
+            op.operands.sort(key=lambda value: made.get(value, -1))
 
 
 def merge_reshapes(graph):

@@ -201,18 +201,28 @@ class Writer:
         for value, hint in arguments:
             name = give(value, hint)
             given.append(f"%{name}: {self.type(value, name)}")
-        lines = []
-        for hint, members in parameters:
-            parameter = members[0]
-            value = parameter.value
-            inner = re.sub(r".*\{.*?\}\.", "", hint)  # a name with the number of a layer
-            name = give(value if value is not None else parameter, inner.replace(".", "_"))
-            lines.append(
-                f"    %{name} = graph.param {self.declaration(hint, members)} :"
-                f" {self.parameter_type(parameter, name)}"
-            )
-        for op in ops:
+        lines, waiting = [], by_use(parameters, ops)
+
+        def declare(until):
+            """Declares the parameters that ops before this position read first."""
+            while waiting and waiting[0][0] < until:
+                _, hint, members = waiting.pop(0)
+                parameter = members[0]
+                value = parameter.value
+                inner = re.sub(r".*\{.*?\}\.", "", hint)  # a name with the number of a layer
+                name = give(value if value is not None else parameter, inner.replace(".", "_"))
+                lines.append(
+                    f"    %{name} = graph.param {self.declaration(hint, members)} :"
+                    f" {self.parameter_type(parameter, name)}"
+                )
+
+        # Those behind layers are declared behind them: parameters have the order of declarations.
+        ends = [at + 1 for at, op in enumerate(ops) if op.name in ("repeat", "call")] + [len(ops) + 1]
+        for at, op in enumerate(ops):
+            if at == 0 or at in ends:
+                declare(next(end for end in ends if end > at))
             lines.append("    " + self.op(op, names, give))
+        declare(len(ops) + 1)
         types = [self.type(value, "result") for value in results]
         if results:
             lines.append(
@@ -341,6 +351,19 @@ class Writer:
             self.graph.ops,
             [self.graph.loss],
         )
+
+
+def by_use(parameters, ops):
+    """Returns parameters in the order in which ops read them first, with the positions of these ops; those that none
+    reads come last."""
+    first = {}
+    for at, op in enumerate(ops):
+        for value in op.operands:
+            first.setdefault(value, at)
+    listed = [
+        (first.get(members[0].value, len(ops)), hint, members) for hint, members in parameters
+    ]
+    return sorted(listed, key=lambda each: each[0])
 
 
 def start_of(members):

@@ -31,6 +31,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from itertools import zip_longest
 from pathlib import Path
 
 from dtc_tools import (BIN, compare_steps, dtc, dump_gradients, read_gradients, read_safetensors, run, train,
@@ -142,15 +143,9 @@ def check_plan(folder, name, case, model, fix):
     return worst
 
 
-def instructions_of(program):
-    """Counts the instructions of a program by kind, without names."""
-    counts, inside = {}, False
-    for line in run([BIN / "dtc", "inspect", program]).splitlines():
-        found = re.match(r"  (\w[\w ]*?)  +(\d+)$", line)
-        inside = line.startswith("instructions") or inside and bool(found)
-        if inside and found:
-            counts[found.group(1)] = int(found.group(2))
-    return counts
+def listing_of(program):
+    """Returns the instructions and the memory of a program as `dtc inspect` lists them, but for the model's name."""
+    return [line for line in dtc("inspect", program, "--rank", 0).splitlines() if not line.startswith("model  ")]
 
 
 def check_like_config(folder, name, case, model):
@@ -158,15 +153,16 @@ def check_like_config(folder, name, case, model):
     (folder / "config.json").write_text(json.dumps(CONFIGS[name]))
     written = folder / "config.mlir"
     dtc("import", folder / "config.json", "--seq-len", 16, "-o", written)
-    start, data, losses, counts = folder / "start.safetensors", write_data(folder, case), [], []
+    start, data, losses, lists = folder / "start.safetensors", write_data(folder, case), [], []
     write_start(start, case)
     for index, source in enumerate((model, written)):
         program = compile_case(source, "", folder / f"like{index}.dte")
         losses.append([line["loss"] for line in train(program, 1, data, 3, "--threads", 1, "--init", start)])
-        counts.append(instructions_of(program))
+        lists.append(listing_of(program))
     compare_steps(*losses, 1e-6, f"{name}: loss", "config.json")
-    if counts[0] != counts[1] or not counts[0]:
-        fail(f"{name}: instructions are {counts[0]}, from config.json {counts[1]}")
+    for line, wanted in zip_longest(*lists):
+        if line != wanted:
+            fail(f"{name}: the program has {line!r}, from config.json {wanted!r}")
 
 
 def check_torch(python, folder, made):

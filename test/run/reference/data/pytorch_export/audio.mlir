@@ -11,10 +11,6 @@
 !frames_3_weight = tensor<8x8x1x3xf32>
 !frames_3_bias = tensor<8xf32>
 !mixed_0_weight = tensor<16x8x1x2xf32>
-!scores_weight = tensor<1x8xf32>
-!scores_bias = tensor<1xf32>
-!head_weight = tensor<4x16xf32>
-!head_bias = tensor<4xf32>
 !shaped_2 = tensor<?x1x1x96xf32>
 !conv2d_2 = tensor<?x8x1x23xf32>
 !shaped_2_2 = tensor<?x8x23xf32>
@@ -26,6 +22,10 @@
 !shaped_10 = tensor<?x8x1x13xf32>
 !pad_3 = tensor<?x8x15xf32>
 !shaped_15 = tensor<?x8x1x15xf32>
+!scores_weight = tensor<1x8xf32>
+!scores_bias = tensor<1xf32>
+!head_weight = tensor<4x16xf32>
+!head_bias = tensor<4xf32>
 !turned = tensor<?x11x8xf32>
 !scores = tensor<?x11x1xf32>
 !shaped_18 = tensor<?x11xf32>
@@ -51,14 +51,6 @@ module @audio {
     %frames_3_bias = graph.param "frames.3.bias" normal(-0.0269, 0.155) : !frames_3_bias
     %mixed_0_weight = graph.param "mixed.0.weight" normal(0.0, 0.172) stored [[0], [1], [2, 3]] decay : !mixed_0_weight
     %mixed_0_bias = graph.param "mixed.0.bias" normal(-0.0234, 0.144) : !bias
-    %mixed_1_weight = graph.param "mixed.1.weight" normal(0.0, 0.166) stored [[0], [1], [2, 3]] decay : !mixed_0_weight
-    %mixed_1_bias = graph.param "mixed.1.bias" normal(0.0, 0.17) : !bias
-    %mixed_2_weight = graph.param "mixed.2.weight" normal(-0.0304, 0.17) stored [[0], [1], [2, 3]] decay : !mixed_0_weight
-    %mixed_2_bias = graph.param "mixed.2.bias" normal(0.0224, 0.154) : !bias
-    %scores_weight = graph.param "scores.weight" normal(-0.0254, 0.15) decay : !scores_weight
-    %scores_bias = graph.param "scores.bias" constant(0.1490790694952011) : !scores_bias
-    %head_weight = graph.param "head.weight" normal(-0.0234, 0.178) decay : !head_weight
-    %head_bias = graph.param "head.bias" normal(0.0, 0.0857) : !head_bias
     %shaped = graph.reshape %waves : !waves -> !shaped_2
     %conv2d = graph.conv2d %shaped, %frames_0_weight stride [1, 4] : (!shaped_2, !frames_0_weight) -> !conv2d_2
     %shaped_2 = graph.reshape %conv2d : !conv2d_2 -> !shaped_2_2
@@ -81,6 +73,8 @@ module @audio {
     %sigmoid = graph.point sigmoid %part_2 : !x
     %product_2 = graph.multiply %tanh, %sigmoid : (!x, !x) -> !x
     %layer = graph.call @block(%product_2) under "through.0" : (!x) -> !conv2d
+    %mixed_1_weight = graph.param "mixed.1.weight" normal(0.0, 0.166) stored [[0], [1], [2, 3]] decay : !mixed_0_weight
+    %mixed_1_bias = graph.param "mixed.1.bias" normal(0.0, 0.17) : !bias
     %shaped_7 = graph.reshape %layer : !conv2d -> !shaped_6
     %part_3, %part_4 = graph.unstack %shaped_7 dim 1 : !shaped_6 -> !x
     %shaped_8 = graph.reshape %part_3 : !x -> !shaped
@@ -97,6 +91,8 @@ module @audio {
     %sigmoid_2 = graph.point sigmoid %part_6 : !x
     %product_3 = graph.multiply %tanh_2, %sigmoid_2 : (!x, !x) -> !x
     %layer_2 = graph.call @block(%product_3) under "through.1" : (!x) -> !conv2d
+    %mixed_2_weight = graph.param "mixed.2.weight" normal(-0.0304, 0.17) stored [[0], [1], [2, 3]] decay : !mixed_0_weight
+    %mixed_2_bias = graph.param "mixed.2.bias" normal(0.0224, 0.154) : !bias
     %shaped_12 = graph.reshape %layer_2 : !conv2d -> !shaped_6
     %part_7, %part_8 = graph.unstack %shaped_12 dim 1 : !shaped_6 -> !x
     %shaped_13 = graph.reshape %part_7 : !x -> !shaped
@@ -112,6 +108,10 @@ module @audio {
     %sigmoid_3 = graph.point sigmoid %part_10 : !x
     %product_4 = graph.multiply %tanh_3, %sigmoid_3 : (!x, !x) -> !x
     %layer_3 = graph.call @block(%product_4) under "through.2" : (!x) -> !conv2d
+    %scores_weight = graph.param "scores.weight" normal(-0.0254, 0.15) decay : !scores_weight
+    %scores_bias = graph.param "scores.bias" constant(0.1490790694952011) : !scores_bias
+    %head_weight = graph.param "head.weight" normal(-0.0234, 0.178) decay : !head_weight
+    %head_bias = graph.param "head.bias" normal(0.0, 0.0857) : !head_bias
     %shaped_17 = graph.reshape %layer_3 : !conv2d -> !shaped_6
     %part_11 = graph.slice %shaped_17 dim 1 start 1 size 1 squeeze : !shaped_6 -> !x
     %sum_6 = graph.add %sum_5, %part_11 : (!x, !x) -> !x

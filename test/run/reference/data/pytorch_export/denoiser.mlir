@@ -1,6 +1,7 @@
 // Written by dtc.export.
 !images = tensor<?x2x8x8xf32>
 !steps = tensor<?xi32>
+!kept = tensor<20x1xf32>
 !time_0_weight = tensor<12x8xf32>
 !time_0_bias = tensor<12xf32>
 !time_2_weight = tensor<12x12xf32>
@@ -17,18 +18,17 @@
 !middle_conv1_bias = tensor<16xf32>
 !middle_time_weight = tensor<2x16x12xf32>
 !middle_time_bias = tensor<2x16xf32>
+!middle_skip_weight = tensor<16x8x1x1xf32>
 !middle_norm2_weight = tensor<16x1x1xf32>
 !middle_conv2_weight = tensor<16x16x3x3xf32>
 !middle_attention_in_proj_weight = tensor<3x2x8x16xf32>
 !middle_attention_in_proj_bias = tensor<3x2x8xf32>
 !middle_attention_out_proj_weight = tensor<16x2x8xf32>
-!middle_skip_weight = tensor<16x8x1x1xf32>
 !up_weight = tensor<16x8x4x4xf32>
 !last_conv1_weight = tensor<8x16x3x3xf32>
 !last_skip_weight = tensor<8x16x1x1xf32>
 !out_weight = tensor<2x8x3x3xf32>
 !out_bias = tensor<2xf32>
-!kept = tensor<20x1xf32>
 !cast = tensor<?xf32>
 !embedding = tensor<?x1xf32>
 !shaped = tensor<?x1x1x1xf32>
@@ -66,6 +66,7 @@
 
 module @denoiser {
   graph.func @loss(%images: !images, %noise: !images, %steps: !steps) -> tensor<f32> {
+    %kept = graph.param "kept" constant(3.0e38) stored [[0, 1]] frozen : !kept
     %time_0_weight = graph.param "time.0.weight" normal(0.0, 0.173) decay : !time_0_weight
     %time_0_bias = graph.param "time.0.bias" normal(0.0747, 0.15) : !time_0_bias
     %time_2_weight = graph.param "time.2.weight" normal(0.0, 0.18) decay : !time_2_weight
@@ -94,6 +95,8 @@ module @denoiser {
     %middle_conv1_bias = graph.param "middle.conv1.bias" normal(0.0, 0.174) : !middle_conv1_bias
     %middle_time_weight = graph.param "middle.time.weight" normal(0.0, 0.174) stored [[0, 1], [2]] decay : !middle_time_weight
     %middle_time_bias = graph.param "middle.time.bias" normal(0.0208, 0.171) stored [[0, 1]] : !middle_time_bias
+    %middle_skip_weight = graph.param "middle.skip.weight" normal(0.0, 0.174) decay : !middle_skip_weight
+    %middle_skip_bias = graph.param "middle.skip.bias" normal(0.0175, 0.154) : !middle_conv1_bias
     %middle_norm2_weight = graph.param "middle.norm2.weight" normal(0.871, 0.238) stored [[0, 1, 2]] : !middle_norm2_weight
     %middle_norm2_bias = graph.param "middle.norm2.bias" normal(-0.0282, 0.189) stored [[0, 1, 2]] : !middle_norm2_weight
     %middle_conv2_weight = graph.param "middle.conv2.weight" normal(0.0, 0.173) decay : !middle_conv2_weight
@@ -102,8 +105,6 @@ module @denoiser {
     %middle_attention_in_proj_bias = graph.param "middle.attention.in_proj_bias" normal(0.0415, 0.159) stored [[0, 1, 2]] : !middle_attention_in_proj_bias
     %middle_attention_out_proj_weight = graph.param "middle.attention.out_proj.weight" normal(0.0172, 0.166) stored [[0], [1, 2]] decay : !middle_attention_out_proj_weight
     %middle_attention_out_proj_bias = graph.param "middle.attention.out_proj.bias" normal(0.0527, 0.147) : !middle_conv1_bias
-    %middle_skip_weight = graph.param "middle.skip.weight" normal(0.0, 0.174) decay : !middle_skip_weight
-    %middle_skip_bias = graph.param "middle.skip.bias" normal(0.0175, 0.154) : !middle_conv1_bias
     %up_weight = graph.param "up.weight" normal(0.0, 0.174) decay : !up_weight
     %up_bias = graph.param "up.bias" normal(0.0, 0.161) stored [[0, 1, 2]] : !first_norm1_weight
     %last_norm1_weight = graph.param "last.norm1.weight" normal(0.955, 0.186) stored [[0, 1, 2]] : !middle_norm2_weight
@@ -112,6 +113,8 @@ module @denoiser {
     %last_conv1_bias = graph.param "last.conv1.bias" normal(0.0, 0.223) : !start_bias
     %last_time_weight = graph.param "last.time.weight" normal(0.0, 0.163) stored [[0, 1], [2]] decay : !first_time_weight
     %last_time_bias = graph.param "last.time.bias" normal(0.0792, 0.153) stored [[0, 1]] : !first_time_bias
+    %last_skip_weight = graph.param "last.skip.weight" normal(0.0, 0.172) decay : !last_skip_weight
+    %last_skip_bias = graph.param "last.skip.bias" normal(-0.057, 0.199) : !start_bias
     %last_norm2_weight = graph.param "last.norm2.weight" normal(1.17, 0.135) stored [[0, 1, 2]] : !first_norm1_weight
     %last_norm2_bias = graph.param "last.norm2.bias" normal(0.0, 0.175) stored [[0, 1, 2]] : !first_norm1_weight
     %last_conv2_weight = graph.param "last.conv2.weight" normal(0.0, 0.17) decay : !first_conv1_weight
@@ -120,11 +123,8 @@ module @denoiser {
     %last_attention_in_proj_bias = graph.param "last.attention.in_proj_bias" normal(0.0, 0.15) stored [[0, 1, 2]] : !first_attention_in_proj_bias
     %last_attention_out_proj_weight = graph.param "last.attention.out_proj.weight" normal(0.0, 0.156) stored [[0], [1, 2]] decay : !first_attention_out_proj_weight
     %last_attention_out_proj_bias = graph.param "last.attention.out_proj.bias" normal(-0.0383, 0.179) : !start_bias
-    %last_skip_weight = graph.param "last.skip.weight" normal(0.0, 0.172) decay : !last_skip_weight
-    %last_skip_bias = graph.param "last.skip.bias" normal(-0.057, 0.199) : !start_bias
     %out_weight = graph.param "out.weight" normal(0.0, 0.16) decay : !out_weight
     %out_bias = graph.param "out.bias" normal(-0.149, 0.0741) : !out_bias
-    %kept = graph.param "kept" constant(3.0e38) stored [[0, 1]] frozen : !kept
     %cast = graph.cast %steps : !steps to !cast
     %number = graph.constant 0.0 : tensor<f32>
     %mask = graph.compare lt %cast, %number : (!cast, tensor<f32>) -> !cast

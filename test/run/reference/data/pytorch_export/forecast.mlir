@@ -1,13 +1,13 @@
 // Written by dtc.export.
 !x = tensor<?x8x2x6xf32>
 !norm_weight = tensor<8xf32>
-!mix_bias = tensor<16xf32>
-!mix_parametrizations_weight_original0 = tensor<16x1x1xf32>
 !mix_parametrizations_weight_original1 = tensor<16x8x3xf32>
+!mix_parametrizations_weight_original0 = tensor<16x1x1xf32>
+!mix_bias = tensor<16xf32>
 !gains__0_2_ = tensor<8x1xf32>
-!sharpness = tensor<2x1x1xf32>
 !qkv_weight = tensor<3x2x4x8xf32>
 !qkv_bias = tensor<3x2x4xf32>
+!sharpness = tensor<2x1x1xf32>
 !out_weight = tensor<8x8xf32>
 !turned = tensor<?x2x6x8xf32>
 !shaped_2 = tensor<?x8x1x12xf32>
@@ -30,10 +30,6 @@
 !start_weight = tensor<8x2x3x3x3xf32>
 !depthwise_weight = tensor<8x1x3x3x3xf32>
 !month_weight = tensor<12x8xf32>
-!up_weight = tensor<8x8x2x2x2xf32>
-!up_bias = tensor<8x1x1x1xf32>
-!last_weight = tensor<1x16x3x1x1xf32>
-!last_bias = tensor<1xf32>
 !turned_2 = tensor<?x4x2x4x6xf32>
 !pad = tensor<?x6x2x4x6xf32>
 !joined = tensor<?x4x2x3x4x6xf32>
@@ -50,6 +46,10 @@
 !max_pool2d = tensor<?x32x2x3xf32>
 !month = tensor<?x8xf32>
 !shaped_9 = tensor<?x8x1x1xf32>
+!up_weight = tensor<8x8x2x2x2xf32>
+!up_bias = tensor<8x1x1x1xf32>
+!last_weight = tensor<1x16x3x1x1xf32>
+!last_bias = tensor<1xf32>
 !shaped_10 = tensor<?x8x2x2x3xf32>
 !turned_3 = tensor<?x2x8x2x3xf32>
 !shaped_11_2 = tensor<?x8x2x3xf32>
@@ -71,15 +71,15 @@ module @forecast {
   graph.func private @block(%x: !x) -> !x {
     %norm_weight = graph.param "layers.{0:2}.norm.weight" normal(1.06, 0.232) : !norm_weight
     %norm_bias = graph.param "layers.{0:2}.norm.bias" normal(0.109, 0.16) : !norm_weight
-    %mix_bias = graph.param "layers.{0:2}.mix.bias" normal(0.0324, 0.158) : !mix_bias
-    %mix_parametrizations_weight_original0 = graph.param "layers.{0:2}.mix.parametrizations.weight.original0" normal(-0.0202, 0.179) decay : !mix_parametrizations_weight_original0
     %mix_parametrizations_weight_original1 = graph.param "layers.{0:2}.mix.parametrizations.weight.original1" normal(0.0, 0.173) decay : !mix_parametrizations_weight_original1
+    %mix_parametrizations_weight_original0 = graph.param "layers.{0:2}.mix.parametrizations.weight.original0" normal(-0.0202, 0.179) decay : !mix_parametrizations_weight_original0
+    %mix_bias = graph.param "layers.{0:2}.mix.bias" normal(0.0324, 0.158) : !mix_bias
     %gains__0_2_ = graph.param "gains.{0:2}" normal(0.0, 0.157) stored [[0, 1]] : !gains__0_2_
-    %sharpness = graph.param "layers.{1:2}.sharpness" normal(0.136, 0.102) decay : !sharpness
     %norm_weight_2 = graph.param "layers.{1:2}.norm.weight" normal(1.09, 0.225) : !norm_weight
     %norm_bias_2 = graph.param "layers.{1:2}.norm.bias" normal(0.0, 0.166) : !norm_weight
     %qkv_weight = graph.param "layers.{1:2}.qkv.weight" normal(0.0, 0.162) stored [[0, 1, 2], [3]] decay : !qkv_weight
     %qkv_bias = graph.param "layers.{1:2}.qkv.bias" normal(0.0, 0.161) stored [[0, 1, 2]] : !qkv_bias
+    %sharpness = graph.param "layers.{1:2}.sharpness" normal(0.136, 0.102) decay : !sharpness
     %out_weight = graph.param "layers.{1:2}.out.weight" normal(0.0, 0.168) decay : !out_weight
     %out_bias = graph.param "layers.{1:2}.out.bias" normal(0.0927, 0.124) : !norm_weight
     %gains__1_2_ = graph.param "gains.{1:2}" normal(0.0406, 0.191) : !norm_weight
@@ -157,10 +157,6 @@ module @forecast {
     %depthwise_weight = graph.param "depthwise.weight" normal(0.0239, 0.171) decay : !depthwise_weight
     %depthwise_bias = graph.param "depthwise.bias" normal(-0.123, 0.0981) : !norm_weight
     %month_weight = graph.param "month.weight" normal(0.0, 0.176) decay : !month_weight
-    %up_weight = graph.param "up.weight" normal(0.0, 0.168) decay : !up_weight
-    %up_bias = graph.param "up.bias" normal(0.0, 0.161) stored [[0, 1, 2, 3]] : !up_bias
-    %last_weight = graph.param "last.weight" normal(0.0, 0.173) decay : !last_weight
-    %last_bias = graph.param "last.bias" constant(0.16765694320201874) : !last_bias
     %turned = graph.transpose %volumes by [0, 2, 1, 3, 4] : !volumes -> !turned_2
     %pad = graph.pad %turned dim 1 low 1 high 1 : !turned_2 -> !pad
     %part = graph.slice %pad dim 1 start 0 size 4 : !pad -> !turned_2
@@ -190,6 +186,10 @@ module @forecast {
     %shaped_9 = graph.reshape %month : !month -> !shaped_9
     %sum = graph.add %max_pool2d_2, %shaped_9 : (!x, !shaped_9) -> !x
     %layers = graph.repeat 2 @block(%sum) : (!x) -> !x
+    %up_weight = graph.param "up.weight" normal(0.0, 0.168) decay : !up_weight
+    %up_bias = graph.param "up.bias" normal(0.0, 0.161) stored [[0, 1, 2, 3]] : !up_bias
+    %last_weight = graph.param "last.weight" normal(0.0, 0.173) decay : !last_weight
+    %last_bias = graph.param "last.bias" constant(0.16765694320201874) : !last_bias
     %shaped_10 = graph.reshape %layers : !x -> !shaped_10
     %turned_3 = graph.transpose %shaped_10 by [0, 2, 1, 3, 4] : !shaped_10 -> !turned_3
     %shaped_11 = graph.reshape %turned_3 : !turned_3 -> !shaped_11_2

@@ -1,13 +1,13 @@
 // Written by dtc.export.
 !tokens = tensor<?x16xi32>
 !model_embed_tokens_weight = tensor<61x24xf32>
+!model_layers_0_input_layernorm_weight = tensor<24xf32>
 !model_layers_0_self_attn_q_proj_weight = tensor<4x8x24xf32>
 !model_layers_0_self_attn_k_proj_weight = tensor<2x8x24xf32>
-!model_layers_0_self_attn_o_proj_weight = tensor<24x4x8xf32>
 !model_layers_0_self_attn_q_norm_weight = tensor<8xf32>
+!model_layers_0_self_attn_o_proj_weight = tensor<24x4x8xf32>
 !model_layers_0_mlp_gate_proj_weight = tensor<40x24xf32>
 !model_layers_0_mlp_down_proj_weight = tensor<24x40xf32>
-!model_layers_0_input_layernorm_weight = tensor<24xf32>
 !embed_tokens = tensor<?x16x24xf32>
 !q_proj = tensor<?x16x4x8xf32>
 !k_proj = tensor<?x16x2x8xf32>
@@ -18,31 +18,31 @@
 module @logits attributes {graph.sequence_length = 16 : i64, graph.tied = "{\"lm_head.weight\": \"model.embed_tokens.weight\"}"} {
   graph.func @loss(%tokens: !tokens, %targets: !tokens) -> tensor<f32> {
     %model_embed_tokens_weight = graph.param "model.embed_tokens.weight" normal(0.0, 0.173) decay : !model_embed_tokens_weight
+    %model_layers_0_input_layernorm_weight = graph.param "model.layers.0.input_layernorm.weight" normal(0.929, 0.175) : !model_layers_0_input_layernorm_weight
     %model_layers_0_self_attn_q_proj_weight = graph.param "model.layers.0.self_attn.q_proj.weight" normal(0.0, 0.173) stored [[0, 1], [2]] decay : !model_layers_0_self_attn_q_proj_weight
     %model_layers_0_self_attn_k_proj_weight = graph.param "model.layers.0.self_attn.k_proj.weight" normal(0.0, 0.175) stored [[0, 1], [2]] decay : !model_layers_0_self_attn_k_proj_weight
     %model_layers_0_self_attn_v_proj_weight = graph.param "model.layers.0.self_attn.v_proj.weight" normal(0.0, 0.179) stored [[0, 1], [2]] decay : !model_layers_0_self_attn_k_proj_weight
-    %model_layers_0_self_attn_o_proj_weight = graph.param "model.layers.0.self_attn.o_proj.weight" normal(0.0, 0.17) stored [[0], [1, 2]] decay : !model_layers_0_self_attn_o_proj_weight
     %model_layers_0_self_attn_q_norm_weight = graph.param "model.layers.0.self_attn.q_norm.weight" normal(0.963, 0.218) : !model_layers_0_self_attn_q_norm_weight
     %model_layers_0_self_attn_k_norm_weight = graph.param "model.layers.0.self_attn.k_norm.weight" normal(1.01, 0.268) : !model_layers_0_self_attn_q_norm_weight
+    %model_layers_0_self_attn_o_proj_weight = graph.param "model.layers.0.self_attn.o_proj.weight" normal(0.0, 0.17) stored [[0], [1, 2]] decay : !model_layers_0_self_attn_o_proj_weight
+    %model_layers_0_post_attention_layernorm_weight = graph.param "model.layers.0.post_attention_layernorm.weight" normal(0.936, 0.21) : !model_layers_0_input_layernorm_weight
+    %model_layers_0_pre_feedforward_layernorm_weight = graph.param "model.layers.0.pre_feedforward_layernorm.weight" normal(0.978, 0.199) : !model_layers_0_input_layernorm_weight
     %model_layers_0_mlp_gate_proj_weight = graph.param "model.layers.0.mlp.gate_proj.weight" normal(0.0, 0.172) decay : !model_layers_0_mlp_gate_proj_weight
     %model_layers_0_mlp_up_proj_weight = graph.param "model.layers.0.mlp.up_proj.weight" normal(0.0, 0.173) decay : !model_layers_0_mlp_gate_proj_weight
     %model_layers_0_mlp_down_proj_weight = graph.param "model.layers.0.mlp.down_proj.weight" normal(0.0, 0.17) decay : !model_layers_0_mlp_down_proj_weight
-    %model_layers_0_input_layernorm_weight = graph.param "model.layers.0.input_layernorm.weight" normal(0.929, 0.175) : !model_layers_0_input_layernorm_weight
-    %model_layers_0_post_attention_layernorm_weight = graph.param "model.layers.0.post_attention_layernorm.weight" normal(0.936, 0.21) : !model_layers_0_input_layernorm_weight
-    %model_layers_0_pre_feedforward_layernorm_weight = graph.param "model.layers.0.pre_feedforward_layernorm.weight" normal(0.978, 0.199) : !model_layers_0_input_layernorm_weight
     %model_layers_0_post_feedforward_layernorm_weight = graph.param "model.layers.0.post_feedforward_layernorm.weight" normal(0.962, 0.238) : !model_layers_0_input_layernorm_weight
+    %model_layers_1_input_layernorm_weight = graph.param "model.layers.1.input_layernorm.weight" normal(1.05, 0.199) : !model_layers_0_input_layernorm_weight
     %model_layers_1_self_attn_q_proj_weight = graph.param "model.layers.1.self_attn.q_proj.weight" normal(0.0, 0.173) stored [[0, 1], [2]] decay : !model_layers_0_self_attn_q_proj_weight
     %model_layers_1_self_attn_k_proj_weight = graph.param "model.layers.1.self_attn.k_proj.weight" normal(0.0, 0.167) stored [[0, 1], [2]] decay : !model_layers_0_self_attn_k_proj_weight
     %model_layers_1_self_attn_v_proj_weight = graph.param "model.layers.1.self_attn.v_proj.weight" normal(0.0, 0.171) stored [[0, 1], [2]] decay : !model_layers_0_self_attn_k_proj_weight
-    %model_layers_1_self_attn_o_proj_weight = graph.param "model.layers.1.self_attn.o_proj.weight" normal(0.0, 0.174) stored [[0], [1, 2]] decay : !model_layers_0_self_attn_o_proj_weight
     %model_layers_1_self_attn_q_norm_weight = graph.param "model.layers.1.self_attn.q_norm.weight" normal(1.1, 0.202) : !model_layers_0_self_attn_q_norm_weight
     %model_layers_1_self_attn_k_norm_weight = graph.param "model.layers.1.self_attn.k_norm.weight" normal(0.966, 0.253) : !model_layers_0_self_attn_q_norm_weight
+    %model_layers_1_self_attn_o_proj_weight = graph.param "model.layers.1.self_attn.o_proj.weight" normal(0.0, 0.174) stored [[0], [1, 2]] decay : !model_layers_0_self_attn_o_proj_weight
+    %model_layers_1_post_attention_layernorm_weight = graph.param "model.layers.1.post_attention_layernorm.weight" normal(0.985, 0.26) : !model_layers_0_input_layernorm_weight
+    %model_layers_1_pre_feedforward_layernorm_weight = graph.param "model.layers.1.pre_feedforward_layernorm.weight" normal(0.923, 0.226) : !model_layers_0_input_layernorm_weight
     %model_layers_1_mlp_gate_proj_weight = graph.param "model.layers.1.mlp.gate_proj.weight" normal(0.0, 0.178) decay : !model_layers_0_mlp_gate_proj_weight
     %model_layers_1_mlp_up_proj_weight = graph.param "model.layers.1.mlp.up_proj.weight" normal(0.0, 0.174) decay : !model_layers_0_mlp_gate_proj_weight
     %model_layers_1_mlp_down_proj_weight = graph.param "model.layers.1.mlp.down_proj.weight" normal(0.0, 0.169) decay : !model_layers_0_mlp_down_proj_weight
-    %model_layers_1_input_layernorm_weight = graph.param "model.layers.1.input_layernorm.weight" normal(1.05, 0.199) : !model_layers_0_input_layernorm_weight
-    %model_layers_1_post_attention_layernorm_weight = graph.param "model.layers.1.post_attention_layernorm.weight" normal(0.985, 0.26) : !model_layers_0_input_layernorm_weight
-    %model_layers_1_pre_feedforward_layernorm_weight = graph.param "model.layers.1.pre_feedforward_layernorm.weight" normal(0.923, 0.226) : !model_layers_0_input_layernorm_weight
     %model_layers_1_post_feedforward_layernorm_weight = graph.param "model.layers.1.post_feedforward_layernorm.weight" normal(1.03, 0.223) : !model_layers_0_input_layernorm_weight
     %model_norm_weight = graph.param "model.norm.weight" normal(0.963, 0.251) : !model_layers_0_input_layernorm_weight
     %embed_tokens = graph.embedding %model_embed_tokens_weight, %tokens padding 0 : (!model_embed_tokens_weight, !tokens) -> !embed_tokens
@@ -68,8 +68,8 @@ module @logits attributes {graph.sequence_length = 16 : i64, graph.tied = "{\"lm
     %sum_6 = graph.add %model_layers_0_pre_feedforward_layernorm_weight, %number : (!model_layers_0_input_layernorm_weight, tensor<f32>) -> !model_layers_0_input_layernorm_weight
     %pre_feedforward_layernorm = graph.rms_norm %sum_5, %sum_6 epsilon 0.1 : (!embed_tokens, !model_layers_0_input_layernorm_weight) -> !embed_tokens
     %gate_proj = graph.linear %pre_feedforward_layernorm, %model_layers_0_mlp_gate_proj_weight transposed : (!embed_tokens, !model_layers_0_mlp_gate_proj_weight) -> !gate_proj
-    %active = graph.gelu tanh %gate_proj : !gate_proj
     %up_proj = graph.linear %pre_feedforward_layernorm, %model_layers_0_mlp_up_proj_weight transposed : (!embed_tokens, !model_layers_0_mlp_gate_proj_weight) -> !gate_proj
+    %active = graph.gelu tanh %gate_proj : !gate_proj
     %product = graph.multiply %active, %up_proj : (!gate_proj, !gate_proj) -> !gate_proj
     %down_proj = graph.linear %product, %model_layers_0_mlp_down_proj_weight transposed : (!gate_proj, !model_layers_0_mlp_down_proj_weight) -> !embed_tokens
     %sum_7 = graph.add %model_layers_0_post_feedforward_layernorm_weight, %number : (!model_layers_0_input_layernorm_weight, tensor<f32>) -> !model_layers_0_input_layernorm_weight
@@ -96,8 +96,8 @@ module @logits attributes {graph.sequence_length = 16 : i64, graph.tied = "{\"lm
     %sum_14 = graph.add %model_layers_1_pre_feedforward_layernorm_weight, %number_2 : (!model_layers_0_input_layernorm_weight, tensor<f32>) -> !model_layers_0_input_layernorm_weight
     %pre_feedforward_layernorm_2 = graph.rms_norm %sum_13, %sum_14 epsilon 0.1 : (!embed_tokens, !model_layers_0_input_layernorm_weight) -> !embed_tokens
     %gate_proj_2 = graph.linear %pre_feedforward_layernorm_2, %model_layers_1_mlp_gate_proj_weight transposed : (!embed_tokens, !model_layers_0_mlp_gate_proj_weight) -> !gate_proj
-    %active_2 = graph.gelu tanh %gate_proj_2 : !gate_proj
     %up_proj_2 = graph.linear %pre_feedforward_layernorm_2, %model_layers_1_mlp_up_proj_weight transposed : (!embed_tokens, !model_layers_0_mlp_gate_proj_weight) -> !gate_proj
+    %active_2 = graph.gelu tanh %gate_proj_2 : !gate_proj
     %product_2 = graph.multiply %active_2, %up_proj_2 : (!gate_proj, !gate_proj) -> !gate_proj
     %down_proj_2 = graph.linear %product_2, %model_layers_1_mlp_down_proj_weight transposed : (!gate_proj, !model_layers_0_mlp_down_proj_weight) -> !embed_tokens
     %sum_15 = graph.add %model_layers_1_post_feedforward_layernorm_weight, %number_2 : (!model_layers_0_input_layernorm_weight, tensor<f32>) -> !model_layers_0_input_layernorm_weight

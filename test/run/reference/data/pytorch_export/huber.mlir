@@ -3,10 +3,10 @@
 !targets = tensor<?x3xf32>
 !first_weight = tensor<12x6xf32>
 !first_bias = tensor<12xf32>
+!table = tensor<4x12xf32>
 !second_weight = tensor<12x12xf32>
 !last_weight = tensor<3x12xf32>
 !last_bias = tensor<3xf32>
-!table = tensor<4x12xf32>
 !first = tensor<?x12xf32>
 !mean = tensor<?xf32>
 !shaped = tensor<?x1xf32>
@@ -15,11 +15,11 @@ module @regressor {
   graph.func @loss(%features: !features, %targets: !targets) -> tensor<f32> {
     %first_weight = graph.param "first.weight" normal(0.0, 0.174) decay : !first_weight
     %first_bias = graph.param "first.bias" normal(-0.0402, 0.173) : !first_bias
+    %table = graph.param "table" constant(3.0e38) frozen : !table
     %second_weight = graph.param "second.weight" normal(0.0, 0.166) frozen : !second_weight
     %second_bias = graph.param "second.bias" normal(-0.103, 0.178) : !first_bias
     %last_weight = graph.param "last.weight" normal(0.022, 0.178) decay : !last_weight
     %last_bias = graph.param "last.bias" normal(0.155, 0.00974) : !last_bias
-    %table = graph.param "table" constant(3.0e38) frozen : !table
     %first = graph.linear %features, %first_weight, %first_bias transposed : (!features, !first_weight, !first_bias) -> !first
     %tanh = graph.tanh %first : !first
     %part = graph.slice %table dim 0 start 1 size 1 squeeze : !table -> !first_bias

@@ -3,10 +3,10 @@
 !x_2 = tensor<?x6xf32>
 !x_3 = tensor<6xf32>
 !x_4 = tensor<6x6xf32>
-!bias = tensor<1x2x6x6xf32>
 !norm_weight = tensor<16xf32>
 !qkv_weight = tensor<3x2x8x16xf32>
 !qkv_bias = tensor<3x2x8xf32>
+!bias = tensor<1x2x6x6xf32>
 !out_weight = tensor<16x2x8xf32>
 !up_weight = tensor<2x32x16xf32>
 !up_bias = tensor<2x32xf32>
@@ -23,11 +23,11 @@
 !part_4 = tensor<?x6x32xf32>
 !tokens = tensor<?x6xi32>
 !embed_weight = tensor<61x16xf32>
-!head_weight = tensor<5x16xf32>
-!head_bias = tensor<5xf32>
 !shaped_3 = tensor<1x6xf32>
 !shaped_2_2 = tensor<?x1xf32>
 !shaped_3_2 = tensor<6x1xf32>
+!head_weight = tensor<5x16xf32>
+!head_bias = tensor<5xf32>
 !shaped_5 = tensor<?x6x1xf32>
 !mean_2 = tensor<?x16xf32>
 !head = tensor<?x5xf32>
@@ -35,11 +35,11 @@
 
 module @masked {
   graph.func private @block(%x: !x, %x_2: !x_2, %x_3: !x_3, %x_4: !x_4) -> !x {
-    %bias = graph.param "bias" normal(0.0238, 0.162) stored [[0, 1], [2], [3]] decay : !bias
     %norm_weight = graph.param "norm.weight" normal(1.01, 0.217) : !norm_weight
     %norm_bias = graph.param "norm.bias" normal(0.044, 0.171) : !norm_weight
     %qkv_weight = graph.param "qkv.weight" normal(0.0, 0.174) stored [[0, 1, 2], [3]] decay : !qkv_weight
     %qkv_bias = graph.param "qkv.bias" normal(0.0, 0.174) stored [[0, 1, 2]] : !qkv_bias
+    %bias = graph.param "bias" normal(0.0238, 0.162) stored [[0, 1], [2], [3]] decay : !bias
     %out_weight = graph.param "out.weight" normal(0.0, 0.171) stored [[0], [1, 2]] decay : !out_weight
     %out_bias = graph.param "out.bias" normal(0.0, 0.181) : !norm_weight
     %up_weight = graph.param "up.weight" normal(0.0, 0.173) stored [[0, 1], [2]] decay : !up_weight
@@ -71,8 +71,6 @@ module @masked {
 
   graph.func @loss(%tokens: !tokens, %lengths: !cast, %targets: !cast) -> tensor<f32> {
     %embed_weight = graph.param "embed.weight" normal(0.0, 0.175) decay : !embed_weight
-    %head_weight = graph.param "head.weight" normal(0.0, 0.178) decay : !head_weight
-    %head_bias = graph.param "head.bias" normal(-0.0199, 0.0921) : !head_bias
     %number = graph.constant 9.0 : tensor<f32>
     %cast = graph.cast %tokens : !tokens to !x_2
     %mask = graph.compare gt %cast, %number : (!x_2, tensor<f32>) -> !x_2
@@ -93,6 +91,8 @@ module @masked {
     %number_3 = graph.constant -3.0 : tensor<f32>
     %mask_3 = graph.compare ge %difference, %number_3 : (!x_4, tensor<f32>) -> !x_4
     %layers = graph.repeat 2 @block(%sum, %product, %sum_2, %mask_3) under "layers.{}" : (!x, !x_2, !x_3, !x_4) -> !x
+    %head_weight = graph.param "head.weight" normal(0.0, 0.178) decay : !head_weight
+    %head_bias = graph.param "head.bias" normal(-0.0199, 0.0921) : !head_bias
     %shaped_5 = graph.reshape %product : !x_2 -> !shaped_5
     %product_2 = graph.multiply %layers, %shaped_5 : (!x, !shaped_5) -> !x
     %mean = graph.reduce sum %product_2 dims [1] : !x -> !mean_2
@@ -107,7 +107,7 @@ module @masked {
     %exp = graph.exp %difference_2 : !head
     %mean_4 = graph.reduce sum %exp dims [1] : !head -> !mean
     %log = graph.log %mean_4 : !mean
-    %sum_3 = graph.add %log, %mean_3 : (!mean, !mean) -> !mean
+    %sum_3 = graph.add %mean_3, %log : (!mean, !mean) -> !mean
     %shaped_8 = graph.reshape %sum_3 : !mean -> !shaped_2_2
     %difference_3 = graph.subtract %head, %shaped_8 : (!head, !shaped_2_2) -> !head
     %cast_3 = graph.cast %targets : !cast to !mean

@@ -23,12 +23,12 @@ module @mixer {
   graph.func private @block(%x: !x) -> !x {
     %norm1_weight = graph.param "norm1.weight" normal(0.974, 0.222) : !norm1_weight
     %norm1_bias = graph.param "norm1.bias" normal(-0.0264, 0.175) : !norm1_weight
-    %norm2_weight = graph.param "norm2.weight" normal(1.03, 0.245) : !norm1_weight
-    %norm2_bias = graph.param "norm2.bias" normal(0.0205, 0.161) : !norm1_weight
     %tokens_0_weight = graph.param "tokens.0.weight" normal(0.0, 0.169) decay : !tokens_0_weight
     %tokens_0_bias = graph.param "tokens.0.bias" normal(0.0, 0.172) : !norm1_weight
     %tokens_2_weight = graph.param "tokens.2.weight" normal(0.0, 0.178) decay : !tokens_2_weight
     %tokens_2_bias = graph.param "tokens.2.bias" normal(0.0, 0.19) : !tokens_2_bias
+    %norm2_weight = graph.param "norm2.weight" normal(1.03, 0.245) : !norm1_weight
+    %norm2_bias = graph.param "norm2.bias" normal(0.0205, 0.161) : !norm1_weight
     %channels_0_weight = graph.param "channels.0.weight" normal(0.0, 0.172) decay : !channels_0_weight
     %channels_0_bias = graph.param "channels.0.bias" normal(-0.0501, 0.161) : !channels_0_bias
     %channels_2_weight = graph.param "channels.2.weight" normal(0.0, 0.173) decay : !channels_2_weight
@@ -51,12 +51,12 @@ module @mixer {
   graph.func @loss(%patches: !patches, %targets: !targets) -> tensor<f32> {
     %stem_weight = graph.param "stem.weight" normal(0.0, 0.182) decay : !stem_weight
     %stem_bias = graph.param "stem.bias" normal(-0.0419, 0.162) : !norm1_weight
+    %stem = graph.linear %patches, %stem_weight, %stem_bias transposed : (!patches, !stem_weight, !norm1_weight) -> !x
+    %layers = graph.repeat 3 @block(%stem) under "layers.{}" : (!x) -> !x
     %norm_weight = graph.param "norm.weight" normal(0.908, 0.212) : !norm1_weight
     %norm_bias = graph.param "norm.bias" normal(-0.0388, 0.173) : !norm1_weight
     %head_weight = graph.param "head.weight" normal(0.0, 0.178) decay : !head_weight
     %head_bias = graph.param "head.bias" normal(-0.0199, 0.0921) : !head_bias
-    %stem = graph.linear %patches, %stem_weight, %stem_bias transposed : (!patches, !stem_weight, !norm1_weight) -> !x
-    %layers = graph.repeat 3 @block(%stem) under "layers.{}" : (!x) -> !x
     %norm = graph.layer_norm %layers, %norm_weight, %norm_bias : (!x, !norm1_weight, !norm1_weight) -> !x
     %mean = graph.reduce mean %norm dims [1] : !x -> !mean
     %head = graph.linear %mean, %head_weight, %head_bias transposed : (!mean, !head_weight, !head_bias) -> !head

@@ -3,12 +3,12 @@
 !targets = tensor<?x2xf32>
 !body_0_weight = tensor<10x4xf32>
 !body_0_bias = tensor<10xf32>
-!shares_weight = tensor<3x10xf32>
-!shares_bias = tensor<3xf32>
 !means_weight = tensor<3x2x10xf32>
 !means_bias = tensor<3x2xf32>
 !spreads_weight = tensor<6x10xf32>
 !spreads_bias = tensor<6xf32>
+!shares_weight = tensor<3x10xf32>
+!shares_bias = tensor<3xf32>
 !linear = tensor<?x10xf32>
 !means = tensor<?x3x2xf32>
 !spreads = tensor<?x6xf32>
@@ -21,12 +21,12 @@ module @mixture {
   graph.func @loss(%features: !features, %targets: !targets) -> tensor<f32> {
     %body_0_weight = graph.param "body.0.weight" normal(0.0287, 0.168) decay : !body_0_weight
     %body_0_bias = graph.param "body.0.bias" normal(0.097, 0.128) : !body_0_bias
-    %shares_weight = graph.param "shares.weight" normal(-0.0365, 0.172) decay : !shares_weight
-    %shares_bias = graph.param "shares.bias" normal(-0.0992, 0.113) : !shares_bias
     %means_weight = graph.param "means.weight" normal(0.0, 0.177) stored [[0, 1], [2]] decay : !means_weight
     %means_bias = graph.param "means.bias" normal(0.0431, 0.201) stored [[0, 1]] : !means_bias
     %spreads_weight = graph.param "spreads.weight" normal(0.0, 0.178) decay : !spreads_weight
     %spreads_bias = graph.param "spreads.bias" normal(0.0, 0.187) : !spreads_bias
+    %shares_weight = graph.param "shares.weight" normal(-0.0365, 0.172) decay : !shares_weight
+    %shares_bias = graph.param "shares.bias" normal(-0.0992, 0.113) : !shares_bias
     %linear = graph.linear %features, %body_0_weight, %body_0_bias transposed : (!features, !body_0_weight, !body_0_bias) -> !linear
     %tanh = graph.tanh %linear : !linear
     %means = graph.linear %tanh, %means_weight, %means_bias transposed : (!linear, !means_weight, !means_bias) -> !means
@@ -41,7 +41,7 @@ module @mixture {
     %exp = graph.exp %difference : !shares
     %mean_2 = graph.reduce sum %exp dims [1] : !shares -> !mean
     %log = graph.log %mean_2 : !mean
-    %sum_2 = graph.add %log, %mean : (!mean, !mean) -> !mean
+    %sum_2 = graph.add %mean, %log : (!mean, !mean) -> !mean
     %shaped_2 = graph.reshape %sum_2 : !mean -> !shaped
     %difference_2 = graph.subtract %shares, %shaped_2 : (!shares, !shaped) -> !shares
     %product = graph.multiply %sum, %sum : (!spreads, !spreads) -> !spreads
@@ -64,7 +64,7 @@ module @mixture {
     %exp_2 = graph.exp %difference_6 : !shares
     %mean_5 = graph.reduce sum %exp_2 dims [1] : !shares -> !mean
     %log_3 = graph.log %mean_5 : !mean
-    %sum_3 = graph.add %log_3, %mean_4 : (!mean, !mean) -> !mean
+    %sum_3 = graph.add %mean_4, %log_3 : (!mean, !mean) -> !mean
     %shaped_7 = graph.reshape %sum_3 : !mean -> !shaped
     %difference_7 = graph.subtract %difference_2, %shaped_7 : (!shares, !shaped) -> !shares
     %sum_4 = graph.add %mean_3, %difference_7 : (!shares, !shares) -> !shares
@@ -74,7 +74,7 @@ module @mixture {
     %exp_3 = graph.exp %difference_8 : !shares
     %mean_7 = graph.reduce sum %exp_3 dims [1] : !shares -> !mean
     %log_4 = graph.log %mean_7 : !mean
-    %sum_5 = graph.add %log_4, %mean_6 : (!mean, !mean) -> !mean
+    %sum_5 = graph.add %mean_6, %log_4 : (!mean, !mean) -> !mean
     %mean_8 = graph.reduce mean %sum_5 dims [0] : !mean -> tensor<f32>
     %negate_2 = graph.negate %mean_8 : tensor<f32>
     graph.return %negate_2 : tensor<f32>

@@ -1,14 +1,14 @@
 // Written by dtc.export.
 !tokens = tensor<?x16xi32>
 !embed_weight = tensor<61x24xf32>
-!head_bias = tensor<61xf32>
-!layers_0_sinks = tensor<4xf32>
 !layers_0_q_proj_weight = tensor<4x8x24xf32>
 !layers_0_q_proj_bias = tensor<4x8xf32>
 !layers_0_k_proj_weight = tensor<2x8x24xf32>
 !layers_0_k_proj_bias = tensor<2x8xf32>
+!layers_0_sinks = tensor<4xf32>
 !layers_0_o_proj_weight = tensor<24x4x8xf32>
 !layers_0_o_proj_bias = tensor<24xf32>
+!head_bias = tensor<61xf32>
 !embed = tensor<?x16x24xf32>
 !q_proj = tensor<?x16x4x8xf32>
 !k_proj = tensor<?x16x2x8xf32>
@@ -18,26 +18,26 @@
 module @ossattention attributes {graph.sequence_length = 16 : i64} {
   graph.func @loss(%tokens: !tokens, %targets: !tokens) -> tensor<f32> {
     %embed_weight = graph.param "embed.weight" normal(0.0, 0.173) decay : !embed_weight
-    %head_weight = graph.param "head.weight" normal(0.0, 0.172) decay : !embed_weight
-    %head_bias = graph.param "head.bias" normal(0.0, 0.162) : !head_bias
-    %layers_0_sinks = graph.param "layers.0.sinks" normal(0.198, 0.083) : !layers_0_sinks
     %layers_0_q_proj_weight = graph.param "layers.0.q_proj.weight" normal(0.0, 0.171) stored [[0, 1], [2]] decay : !layers_0_q_proj_weight
     %layers_0_q_proj_bias = graph.param "layers.0.q_proj.bias" normal(0.0, 0.175) stored [[0, 1]] : !layers_0_q_proj_bias
     %layers_0_k_proj_weight = graph.param "layers.0.k_proj.weight" normal(0.0, 0.176) stored [[0, 1], [2]] decay : !layers_0_k_proj_weight
     %layers_0_k_proj_bias = graph.param "layers.0.k_proj.bias" normal(0.0, 0.172) stored [[0, 1]] : !layers_0_k_proj_bias
     %layers_0_v_proj_weight = graph.param "layers.0.v_proj.weight" normal(0.0, 0.173) stored [[0, 1], [2]] decay : !layers_0_k_proj_weight
     %layers_0_v_proj_bias = graph.param "layers.0.v_proj.bias" normal(-0.0459, 0.209) stored [[0, 1]] : !layers_0_k_proj_bias
+    %layers_0_sinks = graph.param "layers.0.sinks" normal(0.198, 0.083) : !layers_0_sinks
     %layers_0_o_proj_weight = graph.param "layers.0.o_proj.weight" normal(0.0, 0.17) stored [[0], [1, 2]] decay : !layers_0_o_proj_weight
     %layers_0_o_proj_bias = graph.param "layers.0.o_proj.bias" normal(0.0, 0.177) : !layers_0_o_proj_bias
-    %layers_1_sinks = graph.param "layers.1.sinks" normal(-0.0288, 0.161) : !layers_0_sinks
     %layers_1_q_proj_weight = graph.param "layers.1.q_proj.weight" normal(0.0, 0.172) stored [[0, 1], [2]] decay : !layers_0_q_proj_weight
     %layers_1_q_proj_bias = graph.param "layers.1.q_proj.bias" normal(0.0, 0.174) stored [[0, 1]] : !layers_0_q_proj_bias
     %layers_1_k_proj_weight = graph.param "layers.1.k_proj.weight" normal(0.0, 0.175) stored [[0, 1], [2]] decay : !layers_0_k_proj_weight
     %layers_1_k_proj_bias = graph.param "layers.1.k_proj.bias" normal(0.0, 0.163) stored [[0, 1]] : !layers_0_k_proj_bias
     %layers_1_v_proj_weight = graph.param "layers.1.v_proj.weight" normal(0.0, 0.174) stored [[0, 1], [2]] decay : !layers_0_k_proj_weight
     %layers_1_v_proj_bias = graph.param "layers.1.v_proj.bias" normal(-0.0413, 0.17) stored [[0, 1]] : !layers_0_k_proj_bias
+    %layers_1_sinks = graph.param "layers.1.sinks" normal(-0.0288, 0.161) : !layers_0_sinks
     %layers_1_o_proj_weight = graph.param "layers.1.o_proj.weight" normal(0.0, 0.174) stored [[0], [1, 2]] decay : !layers_0_o_proj_weight
     %layers_1_o_proj_bias = graph.param "layers.1.o_proj.bias" normal(-0.0228, 0.189) : !layers_0_o_proj_bias
+    %head_weight = graph.param "head.weight" normal(0.0, 0.172) decay : !embed_weight
+    %head_bias = graph.param "head.bias" normal(0.0, 0.162) : !head_bias
     %embed = graph.embedding %embed_weight, %tokens : (!embed_weight, !tokens) -> !embed
     %q_proj = graph.linear %embed, %layers_0_q_proj_weight, %layers_0_q_proj_bias transposed : (!embed, !layers_0_q_proj_weight, !layers_0_q_proj_bias) -> !q_proj
     %k_proj = graph.linear %embed, %layers_0_k_proj_weight, %layers_0_k_proj_bias transposed : (!embed, !layers_0_k_proj_weight, !layers_0_k_proj_bias) -> !k_proj

@@ -1,8 +1,8 @@
 // Written by dtc.export.
 !features = tensor<?x3x4xf32>
 !tokens = tensor<?x3xi32>
-!of_abs = tensor<4xf32>
 !slope_weight = tensor<3x1xf32>
+!of_abs = tensor<4xf32>
 !table_weight = tensor<5x4xf32>
 !mean_4 = tensor<?x3xf32>
 !shaped = tensor<?x3x1xf32>
@@ -15,6 +15,7 @@
 
 module @points attributes {graph.sequence_length = 3 : i64} {
   graph.func @loss(%features: !features, %tokens: !tokens) -> tensor<f32> {
+    %slope_weight = graph.param "slope.weight" normal(0.042, 0.241) stored [[0, 1]] : !slope_weight
     %of_abs = graph.param "of.abs" normal(-0.0662, 0.209) : !of_abs
     %of_and = graph.param "of.and" normal(-0.0722, 0.0924) : !of_abs
     %of_any_all = graph.param "of.any_all" normal(-0.0757, 0.194) : !of_abs
@@ -82,7 +83,6 @@ module @points attributes {graph.sequence_length = 3 : i64} {
     %of_where = graph.param "of.where" normal(0.0, 0.144) : !of_abs
     %of_where_number = graph.param "of.where_number" normal(0.0879, 0.204) : !of_abs
     %of_xor = graph.param "of.xor" normal(0.0991, 0.0827) : !of_abs
-    %slope_weight = graph.param "slope.weight" normal(0.042, 0.241) stored [[0, 1]] : !slope_weight
     %table_weight = graph.param "table.weight" normal(0.0246, 0.201) decay : !table_weight
     %scale = graph.scale %features by 8.0 : !features
     %number = graph.constant 4.0 : tensor<f32>

@@ -1,11 +1,11 @@
 // Written by dtc.export.
 !images = tensor<?x1x8x8xf32>
-!codes = tensor<5x6xf32>
 !encoder_0_weight = tensor<6x1x4x4xf32>
 !encoder_0_bias = tensor<6xf32>
 !encoder_2_weight = tensor<6x6x1x1xf32>
-!decoder_bias = tensor<1xf32>
+!codes = tensor<5x6xf32>
 !watch_weight = tensor<6x6xf32>
+!decoder_bias = tensor<1xf32>
 !conv2d = tensor<?x6x4x4xf32>
 !mean = tensor<?x4x4xf32>
 !turned = tensor<?x4x4x6xf32>
@@ -16,15 +16,15 @@
 
 module @quantised {
   graph.func @loss(%images: !images) -> tensor<f32> {
-    %codes = graph.param "codes" normal(0.022, 0.178) decay : !codes
     %encoder_0_weight = graph.param "encoder.0.weight" normal(0.0, 0.175) decay : !encoder_0_weight
     %encoder_0_bias = graph.param "encoder.0.bias" normal(-0.114, 0.199) : !encoder_0_bias
     %encoder_2_weight = graph.param "encoder.2.weight" normal(-0.0414, 0.164) decay : !encoder_2_weight
     %encoder_2_bias = graph.param "encoder.2.bias" normal(0.0, 0.0773) : !encoder_0_bias
-    %decoder_weight = graph.param "decoder.weight" normal(0.0, 0.175) decay : !encoder_0_weight
-    %decoder_bias = graph.param "decoder.bias" constant(0.22689859569072723) : !decoder_bias
+    %codes = graph.param "codes" normal(0.022, 0.178) decay : !codes
     %watch_weight = graph.param "watch.weight" normal(-0.0257, 0.157) frozen : !watch_weight
     %watch_bias = graph.param "watch.bias" normal(0.0, 0.176) frozen : !encoder_0_bias
+    %decoder_weight = graph.param "decoder.weight" normal(0.0, 0.175) decay : !encoder_0_weight
+    %decoder_bias = graph.param "decoder.bias" constant(0.22689859569072723) : !decoder_bias
     %conv2d = graph.conv2d %images, %encoder_0_weight, %encoder_0_bias stride [2, 2] padding [1, 1] : (!images, !encoder_0_weight, !encoder_0_bias) -> !conv2d
     %active = graph.relu %conv2d : !conv2d
     %conv2d_2 = graph.conv2d %active, %encoder_2_weight, %encoder_2_bias : (!conv2d, !encoder_2_weight, !encoder_0_bias) -> !conv2d

@@ -1,9 +1,9 @@
 // Written by dtc.export.
 !tokens = tensor<?x6xi32>
 !lengths = tensor<?xi32>
-!experts = tensor<4x12x12xf32>
 !embed_weight = tensor<61x12xf32>
 !router_weight = tensor<4x12xf32>
+!experts = tensor<4x12x12xf32>
 !head_weight = tensor<5x12xf32>
 !head_bias = tensor<5xf32>
 !embed = tensor<?x6x12xf32>
@@ -23,9 +23,9 @@
 
 module @routed {
   graph.func @loss(%tokens: !tokens, %lengths: !lengths, %targets: !lengths) -> tensor<f32> {
-    %experts = graph.param "experts" normal(0.0, 0.176) decay : !experts
     %embed_weight = graph.param "embed.weight" normal(0.0, 0.176) decay : !embed_weight
     %router_weight = graph.param "router.weight" normal(0.0, 0.193) decay : !router_weight
+    %experts = graph.param "experts" normal(0.0, 0.176) decay : !experts
     %head_weight = graph.param "head.weight" normal(-0.0214, 0.177) decay : !head_weight
     %head_bias = graph.param "head.bias" normal(-0.0199, 0.0921) : !head_bias
     %embed = graph.embedding %embed_weight, %tokens : (!embed_weight, !tokens) -> !embed
@@ -42,7 +42,7 @@ module @routed {
     %sum_2 = graph.scatter_add %wide, %places dim 2 : (!largest, !largest) -> !router
     %difference = graph.subtract %number_2, %sum_2 : (tensor<f32>, !router) -> !router
     %product = graph.multiply %number, %difference : (tensor<f32>, !router) -> !router
-    %sum_3 = graph.add %product, %sum : (!router, !router) -> !router
+    %sum_3 = graph.add %sum, %product : (!router, !router) -> !router
     %turned = graph.transpose %experts by [0, 2, 1] : !experts -> !experts
     %shaped_2 = graph.reshape %turned : !experts -> !shaped_2
     %linear = graph.linear %embed, %shaped_2 transposed : (!embed, !shaped_2) -> !linear

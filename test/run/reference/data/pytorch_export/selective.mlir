@@ -1,7 +1,5 @@
 // Written by dtc.export.
 !tokens = tensor<?x6xi32>
-!decay = tensor<6x3xf32>
-!through = tensor<6x1xf32>
 !words_weight = tensor<31x6xf32>
 !enter_weight = tensor<2x6x6xf32>
 !enter_bias = tensor<2x6xf32>
@@ -10,6 +8,8 @@
 !chosen_weight = tensor<2x3x6xf32>
 !chosen_bias = tensor<2x3xf32>
 !rate_weight = tensor<6x6xf32>
+!decay = tensor<6x3xf32>
+!through = tensor<6x1xf32>
 !head_bias = tensor<31xf32>
 !words = tensor<?x6x6xf32>
 !enter = tensor<?x6x2x6xf32>
@@ -29,8 +29,6 @@
 
 module @selective attributes {graph.sequence_length = 6 : i64} {
   graph.func @loss(%tokens: !tokens, %targets: !tokens) -> tensor<f32> {
-    %decay = graph.param "decay" normal(-0.0264, 0.12) decay : !decay
-    %through = graph.param "through" normal(0.0, 0.148) stored [[0, 1]] : !through
     %words_weight = graph.param "words.weight" normal(0.0, 0.173) decay : !words_weight
     %enter_weight = graph.param "enter.weight" normal(0.0, 0.181) stored [[0, 1], [2]] decay : !enter_weight
     %enter_bias = graph.param "enter.bias" normal(0.0, 0.159) stored [[0, 1]] : !enter_bias
@@ -40,6 +38,8 @@ module @selective attributes {graph.sequence_length = 6 : i64} {
     %chosen_bias = graph.param "chosen.bias" normal(0.147, 0.137) stored [[0, 1]] : !chosen_bias
     %rate_weight = graph.param "rate.weight" normal(-0.0179, 0.152) decay : !rate_weight
     %rate_bias = graph.param "rate.bias" normal(0.0223, 0.179) : !conv_bias
+    %decay = graph.param "decay" normal(-0.0264, 0.12) decay : !decay
+    %through = graph.param "through" normal(0.0, 0.148) stored [[0, 1]] : !through
     %leave_weight = graph.param "leave.weight" normal(-0.0233, 0.172) decay : !rate_weight
     %leave_bias = graph.param "leave.bias" normal(0.0282, 0.194) : !conv_bias
     %head_weight = graph.param "head.weight" normal(0.0, 0.175) decay : !words_weight
@@ -78,27 +78,27 @@ module @selective attributes {graph.sequence_length = 6 : i64} {
     %product_5 = graph.multiply %sum, %shaped_7 : (!part_3, !shaped_7) -> !part_3
     %mean = graph.reduce sum %product_5 dims [2] : !part_3 -> !mean
     %product_6 = graph.multiply %part_6, %sum : (!part_3, !part_3) -> !part_3
-    %sum_2 = graph.add %product_6, %part_12 : (!part_3, !part_3) -> !part_3
+    %sum_2 = graph.add %part_12, %product_6 : (!part_3, !part_3) -> !part_3
     %shaped_8 = graph.reshape %part_18 : !part_17 -> !shaped_7
     %product_7 = graph.multiply %sum_2, %shaped_8 : (!part_3, !shaped_7) -> !part_3
     %mean_2 = graph.reduce sum %product_7 dims [2] : !part_3 -> !mean
     %product_8 = graph.multiply %part_7, %sum_2 : (!part_3, !part_3) -> !part_3
-    %sum_3 = graph.add %product_8, %part_13 : (!part_3, !part_3) -> !part_3
+    %sum_3 = graph.add %part_13, %product_8 : (!part_3, !part_3) -> !part_3
     %shaped_9 = graph.reshape %part_19 : !part_17 -> !shaped_7
     %product_9 = graph.multiply %sum_3, %shaped_9 : (!part_3, !shaped_7) -> !part_3
     %mean_3 = graph.reduce sum %product_9 dims [2] : !part_3 -> !mean
     %product_10 = graph.multiply %part_8, %sum_3 : (!part_3, !part_3) -> !part_3
-    %sum_4 = graph.add %product_10, %part_14 : (!part_3, !part_3) -> !part_3
+    %sum_4 = graph.add %part_14, %product_10 : (!part_3, !part_3) -> !part_3
     %shaped_10 = graph.reshape %part_20 : !part_17 -> !shaped_7
     %product_11 = graph.multiply %sum_4, %shaped_10 : (!part_3, !shaped_7) -> !part_3
     %mean_4 = graph.reduce sum %product_11 dims [2] : !part_3 -> !mean
     %product_12 = graph.multiply %part_9, %sum_4 : (!part_3, !part_3) -> !part_3
-    %sum_5 = graph.add %product_12, %part_15 : (!part_3, !part_3) -> !part_3
+    %sum_5 = graph.add %part_15, %product_12 : (!part_3, !part_3) -> !part_3
     %shaped_11 = graph.reshape %part_21 : !part_17 -> !shaped_7
     %product_13 = graph.multiply %sum_5, %shaped_11 : (!part_3, !shaped_7) -> !part_3
     %mean_5 = graph.reduce sum %product_13 dims [2] : !part_3 -> !mean
     %product_14 = graph.multiply %part_10, %sum_5 : (!part_3, !part_3) -> !part_3
-    %sum_6 = graph.add %product_14, %part_16 : (!part_3, !part_3) -> !part_3
+    %sum_6 = graph.add %part_16, %product_14 : (!part_3, !part_3) -> !part_3
     %shaped_12 = graph.reshape %part_22 : !part_17 -> !shaped_7
     %product_15 = graph.multiply %sum_6, %shaped_12 : (!part_3, !shaped_7) -> !part_3
     %mean_6 = graph.reduce sum %product_15 dims [2] : !part_3 -> !mean

@@ -1,10 +1,10 @@
 // Written by dtc.export.
 !x = tensor<?x8x4x4xf32>
 !x_2 = tensor<16xf32>
-!table = tensor<9x2xf32>
 !norm_weight = tensor<8xf32>
 !qkv_weight = tensor<24x8xf32>
 !qkv_bias = tensor<24xf32>
+!table = tensor<9x2xf32>
 !out_weight = tensor<8x8xf32>
 !turned = tensor<?x4x4x8xf32>
 !qkv = tensor<?x4x4x24xf32>
@@ -36,21 +36,21 @@
 
 module @swin {
   graph.func private @block(%x: !x, %x_2: !x_2) -> !x {
-    %table = graph.param "layers.{0:2}.table" normal(-0.0442, 0.168) decay : !table
     %norm_weight = graph.param "layers.{0:2}.norm.weight" normal(1.06, 0.232) : !norm_weight
     %norm_bias = graph.param "layers.{0:2}.norm.bias" normal(0.109, 0.16) : !norm_weight
     %qkv_weight = graph.param "layers.{0:2}.qkv.weight" normal(0.0, 0.173) decay : !qkv_weight
     %qkv_bias = graph.param "layers.{0:2}.qkv.bias" normal(0.0275, 0.173) : !qkv_bias
+    %table = graph.param "layers.{0:2}.table" normal(-0.0442, 0.168) decay : !table
     %out_weight = graph.param "layers.{0:2}.out.weight" normal(0.0, 0.185) decay : !out_weight
     %out_bias = graph.param "layers.{0:2}.out.bias" normal(0.0205, 0.197) : !norm_weight
-    %places = graph.param "layers.{0:2}.places" constant(3.0e38) frozen : tensor<4x4xf32>
-    %table_2 = graph.param "layers.{1:2}.table" normal(0.0, 0.197) decay : !table
     %norm_weight_2 = graph.param "layers.{1:2}.norm.weight" normal(1.09, 0.225) : !norm_weight
     %norm_bias_2 = graph.param "layers.{1:2}.norm.bias" normal(0.0, 0.166) : !norm_weight
     %qkv_weight_2 = graph.param "layers.{1:2}.qkv.weight" normal(0.0, 0.162) decay : !qkv_weight
     %qkv_bias_2 = graph.param "layers.{1:2}.qkv.bias" normal(0.0, 0.161) : !qkv_bias
+    %table_2 = graph.param "layers.{1:2}.table" normal(0.0, 0.197) decay : !table
     %out_weight_2 = graph.param "layers.{1:2}.out.weight" normal(0.0, 0.168) decay : !out_weight
     %out_bias_2 = graph.param "layers.{1:2}.out.bias" normal(0.0927, 0.124) : !norm_weight
+    %places = graph.param "layers.{0:2}.places" constant(3.0e38) frozen : tensor<4x4xf32>
     %places_2 = graph.param "layers.{1:2}.places" constant(3.0e38) frozen : tensor<4x4xf32>
     %turned = graph.transpose %x by [0, 2, 3, 1] : !x -> !turned
     %norm = graph.layer_norm %turned, %norm_weight, %norm_bias : (!turned, !norm_weight, !norm_weight) -> !turned
@@ -122,9 +122,6 @@ module @swin {
   graph.func @loss(%images: !images, %targets: !targets) -> tensor<f32> {
     %start_weight = graph.param "start.weight" normal(0.0, 0.179) decay : !start_weight
     %start_bias = graph.param "start.bias" normal(0.082, 0.152) : !norm_weight
-    %merge_weight = graph.param "merge.weight" normal(0.0, 0.174) decay : !merge_weight
-    %head_weight = graph.param "head.weight" normal(0.0, 0.178) decay : !head_weight
-    %head_bias = graph.param "head.bias" normal(-0.0199, 0.0921) : !head_bias
     %start = graph.conv2d %images, %start_weight, %start_bias stride [2, 2] : (!images, !start_weight, !norm_weight) -> !x
     %index = graph.iota : !x_2
     %number = graph.constant 4.0 : tensor<f32>
@@ -174,6 +171,9 @@ module @swin {
     %mask_15 = graph.compare lt %index, %number_14 : (!x_2, tensor<f32>) -> !x_2
     %chosen_15 = graph.where %mask_15, %number, %chosen_14 : (!x_2, tensor<f32>, !x_2) -> !x_2
     %layers = graph.repeat 2 @block(%start, %chosen_15) : (!x, !x_2) -> !x
+    %merge_weight = graph.param "merge.weight" normal(0.0, 0.174) decay : !merge_weight
+    %head_weight = graph.param "head.weight" normal(0.0, 0.178) decay : !head_weight
+    %head_bias = graph.param "head.bias" normal(-0.0199, 0.0921) : !head_bias
     %shaped = graph.reshape %layers : !x -> !shaped_3
     %part, %part_2 = graph.unstack %shaped dim 5 : !shaped_3 -> !part_2
     %part_3, %part_4 = graph.unstack %part dim 3 : !part_2 -> !part_3

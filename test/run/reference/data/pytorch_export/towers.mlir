@@ -6,12 +6,12 @@
 !query = tensor<?x6xi32>
 !candidates = tensor<?x4x5xf32>
 !words_weight = tensor<31x12xf32>
-!features_weight = tensor<12x5xf32>
 !cast = tensor<?x6xf32>
 !words = tensor<?x6x12xf32>
 !shaped = tensor<?x6x1xf32>
 !mean_2 = tensor<?xf32>
 !shaped_2 = tensor<?x1xf32>
+!features_weight = tensor<12x5xf32>
 !mean_4 = tensor<?x4xf32>
 !shaped_4 = tensor<?x4x1xf32>
 !shaped_5 = tensor<?x1x12xf32>
@@ -41,10 +41,7 @@ module @towers {
   }
 
   graph.func @loss(%query: !query, %candidates: !candidates) -> tensor<f32> {
-    %temperature = graph.param "temperature" constant(-0.12474266439676285) : tensor<f32>
     %words_weight = graph.param "words.weight" normal(0.0, 0.174) decay : !words_weight
-    %features_weight = graph.param "features.weight" normal(-0.0484, 0.188) decay : !features_weight
-    %features_bias = graph.param "features.bias" normal(-0.0827, 0.128) : !_0_bias
     %number = graph.constant 0.0 : tensor<f32>
     %cast = graph.cast %query : !query to !cast
     %mask = graph.compare ne %cast, %number : (!cast, tensor<f32>) -> !cast
@@ -57,6 +54,8 @@ module @towers {
     %shaped_2 = graph.reshape %clamp : !mean_2 -> !shaped_2
     %quotient = graph.divide %mean, %shaped_2 : (!x, !shaped_2) -> !x
     %layers = graph.repeat 2 @block(%quotient) under "left.{}" : (!x) -> !x
+    %features_weight = graph.param "features.weight" normal(-0.0484, 0.188) decay : !features_weight
+    %features_bias = graph.param "features.bias" normal(-0.0827, 0.128) : !_0_bias
     %product_2 = graph.multiply %layers, %layers : (!x, !x) -> !x
     %mean_3 = graph.reduce sum %product_2 dims [1] : !x -> !mean_2
     %mask_2 = graph.compare eq %mean_3, %number : (!mean_2, tensor<f32>) -> !mean_2
@@ -69,6 +68,7 @@ module @towers {
     %quotient_2 = graph.divide %layers, %shaped_3 : (!x, !shaped_2) -> !x
     %features = graph.linear %candidates, %features_weight, %features_bias transposed : (!candidates, !features_weight, !_0_bias) -> !x_2
     %layers_2 = graph.repeat 2 @block_2(%features) under "right.{}" : (!x_2) -> !x_2
+    %temperature = graph.param "temperature" constant(-0.12474266439676285) : tensor<f32>
     %product_3 = graph.multiply %layers_2, %layers_2 : (!x_2, !x_2) -> !x_2
     %mean_4 = graph.reduce sum %product_3 dims [2] : !x_2 -> !mean_4
     %mask_3 = graph.compare eq %mean_4, %number : (!mean_4, tensor<f32>) -> !mean_4
