@@ -53,7 +53,7 @@ private:
   uint64_t bits = 1;
 };
 
-enum HashKind : uint64_t { kRun, kRecord, kWait, kCopy };
+enum HashKind : uint64_t { kRun, kRecord, kWait, kCopy, kReadBack };
 
 class CudaDevice : public Device {
 public:
@@ -93,6 +93,8 @@ public:
                        const Mark &mark) override;
   Status enqueueCopyOut(int stream, char *to, const char *from, uint64_t bytes,
                         const Mark &mark) override;
+  Status enqueueReadBack(int stream, char *to, const char *from, uint64_t bytes,
+                         const Mark &mark) override;
   Status endStep(const Mark &mark, uint64_t &step) override;
   bool isDone(uint64_t step) override;
   Status synchronize(uint64_t step, uint64_t &tag) override;
@@ -565,6 +567,21 @@ Status CudaDevice::enqueueCopyOut(int stream, char *to, const char *from, uint64
       DTC_CUDA(driver, cuMemcpyDtoHAsync, to, addressOf(from), bytes, streamOf(stream));
     return {};
   });
+}
+
+Status CudaDevice::enqueueReadBack(int stream, char *to, const char *from, uint64_t bytes,
+                                   const Mark &mark) {
+  Hash hash;
+  hash.add(kReadBack).add(static_cast<uint64_t>(stream)).add(to).add(from).add(bytes);
+  auto work = [this, to, from = addressOf(from), bytes](cu::Stream on) -> Status {
+    DTC_CUDA(driver, cuMemcpyDtoHAsync, to, from, bytes, on);
+    return {};
+  };
+  auto make = [&](std::vector<OrderItem> &items) -> Status {
+    items.push_back({stream, "copy", work});
+    return {};
+  };
+  return say(mark, [&] { return add(hash.value(), mark, make); });
 }
 
 Status CudaDevice::endStep(const Mark &mark, uint64_t &step) {

@@ -161,9 +161,14 @@ public:
   // Enqueues a copy to the device from memory of allocateHost.
   virtual Status enqueueCopyIn(int stream, char *to, const char *from, uint64_t bytes,
                                const Mark &mark) = 0;
-  // Enqueues a copy from the device to memory of allocateHost.
+  // Enqueues a copy from the device to memory of allocateHost, behind all commands of a step.
   virtual Status enqueueCopyOut(int stream, char *to, const char *from, uint64_t bytes,
                                 const Mark &mark) = 0;
+  // Same, between the commands of a step, of which it is one: each step has it.
+  virtual Status enqueueReadBack(int stream, char *to, const char *from, uint64_t bytes,
+                                 const Mark &mark) {
+    return enqueueCopyOut(stream, to, from, bytes, mark);
+  }
   // Ends the step, which is done once everything enqueued before on stream 0 is. Steps are numbered
   // from 1.
   virtual Status endStep(const Mark &mark, uint64_t &step) = 0;

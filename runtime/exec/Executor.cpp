@@ -39,7 +39,7 @@ public:
   Status prepare();
 
   const format::Program &program() const override { return step; }
-  size_t expertLayers() const override { return expertRows.front().numLayers(); }
+  ExpertCounts expertSizes() const override { return expertRows.sizes(); }
   const std::vector<uint32_t> &coordinates() const override { return coordinate; }
   char *address(uint32_t index) const override {
     const format::Buffer &buffer = *step.buffers()->Get(index);
@@ -86,13 +86,8 @@ private:
   Groups groups;
   BoundProgram bound;
 
-  // Returns the rows of the step that uses a slot.
-  ExpertRows &rowsOf(const StepSlot &slot) {
-    return expertRows[static_cast<size_t>(&slot - slots.data())];
-  }
-
-  std::vector<StepSlot> slots;        // used in turns
-  std::vector<ExpertRows> expertRows; // of each slot
+  std::vector<StepSlot> slots; // used in turns
+  ExpertRows expertRows;       // of the step that was enqueued last
   uint64_t numEnqueued = 0, numCollected = 0;
   uint32_t trainingSteps = 0; // enqueued
   Status failure;             // the error after which nothing runs
@@ -181,10 +176,7 @@ Status ExecutorImpl::bindSlots() {
   slots.resize(std::max<size_t>(options.stepsAhead, 1));
   for (StepSlot &each : slots)
     DTC_RETURN_IF_ERROR(each.create(step, device, issues));
-  expertRows.resize(slots.size());
-  for (ExpertRows &each : expertRows)
-    DTC_RETURN_IF_ERROR(each.create(executable.manifest(), bound, device));
-  return {};
+  return expertRows.create(bound, device);
 }
 
 Status ExecutorImpl::prepare() {
@@ -321,7 +313,7 @@ Status ExecutorImpl::enqueueStep(BoundEntry &entry, StepSlot &at, uint64_t &tag)
     Mark mark{tag, &at.times[i], schedule(instruction, at, tag)};
     DTC_RETURN_IF_ERROR(enqueueInstruction(instruction, issue.layer, run.microBatch, mark));
     if (at.entry == format::EntryKind::train)
-      DTC_RETURN_IF_ERROR(rowsOf(at).enqueue(i, instruction, device, mark));
+      DTC_RETURN_IF_ERROR(expertRows.enqueue(i, instruction, device, mark));
   }
   tag = tagOf(numEnqueued, kAround);
   return join(entry, at, tag);
@@ -399,10 +391,8 @@ Status ExecutorImpl::collect(StepResult &result) {
   if (options.trace && at.entry == format::EntryKind::train)
     addTrace(at);
   at.readOutputs(at.entry, result);
-  if (at.entry == format::EntryKind::train) {
-    result.expertRows = rowsOf(at).read();
-    result.expertRounds = rowsOf(at).rounds();
-  }
+  if (at.entry == format::EntryKind::train && numEnqueued == numCollected)
+    result.experts = expertRows.read();
   return {};
 }
 

@@ -50,8 +50,8 @@ public:
 
   // Returns the program of this rank.
   virtual const format::Program &program() const = 0;
-  // Returns the number of entries of StepResult::expertRows of a training step.
-  virtual size_t expertLayers() const = 0;
+  // Returns the sizes of StepResult::experts of a training step.
+  virtual ExpertCounts expertSizes() const = 0;
   // Returns the rank's mesh coordinates, one per axis.
   virtual const std::vector<uint32_t> &coordinates() const = 0;
   // Returns the device address of buffer `index` of program(), to be read and written while no step

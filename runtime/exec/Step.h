@@ -1,6 +1,7 @@
 // The numbers that go into a step, and the results and times that come out of it.
 #pragma once
 
+#include "runtime/exec/ExpertCounts.h"
 #include "runtime/format/Instructions.h"
 
 #include <array>
@@ -39,9 +40,9 @@ struct StepResult {
   // The seconds in which stream 0 ran or waited for a collective and computed nothing.
   double exposedCommSeconds = 0;
   std::array<double, numTimeClasses> classSeconds = {};
-  // The rows of each layer of experts of this rank (ExpertRows); empty if each rank has all.
-  std::vector<int64_t> expertRows = {};
-  int64_t expertRounds = 1; // the most exchanges of a layer that brought this rank rows
+  // The rows of this rank's experts in a training step. Without rows if the program has none, or if
+  // another step was enqueued before this one was collected.
+  ExpertCounts experts = {};
 };
 
 // The field of a result for each role of an output.

@@ -6,12 +6,15 @@ expert parallelism beside tensor parallelism, pipelines, ZeRO and recomputation,
 would hide gradients that are too large by a factor. Losses, norms, gradients and parameters are compared with one
 process as in any_plan.py. In some cases all tokens choose the same expert in every step. The all-to-alls of
 a program have the bytes of docs/experts.md, and a checkpoint has whole experts, from which other plans go on. Plans are
-priced by the bytes that their programs send, and have experts on several ranks where that is faster.
+priced by the bytes that their programs send, and have experts on several ranks where that is faster. Logs have the
+rows of each expert, and the losses of routers.
 """
 import json
 import math
+import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -120,10 +123,10 @@ def run_case(index):
         return difference
 
 
-def compiled(folder, path, ranks, fix):
+def compiled(folder, path, ranks, fix, *flags):
     dte = folder / f"{fix.replace(',', '-').replace('=', '')}.dte"
     dtc("compile", path, "--seq-len", SEQUENCE, "--topology", "cpu", "--devices", ranks, "--global-batch", 8, "--fix",
-        fix, "--optimizer", "adamw", "--epsilon", 1e-3, "--lr-schedule", "constant", "-o", dte)
+        fix, "--optimizer", "adamw", "--epsilon", 1e-3, "--lr-schedule", "constant", *flags, "-o", dte)
     return dte
 
 
@@ -185,6 +188,56 @@ def check_imbalance():
         rows = train(compiled(Path(name), path, 4, "dp=4,tp=1,ep=4"), 4, data, 4)
         if not all(1.0 < row["expert_imbalance"] < 2.0 for row in rows):
             sys.exit(f"FAILED: imbalance is {[row['expert_imbalance'] for row in rows]}, wanted between 1 and 2")
+
+
+def logged(folder, dte, ranks, data, steps):
+    """Returns the steps of rank 0's log, of a run that measures in each."""
+    log = folder / "log"
+    shutil.rmtree(log, ignore_errors=True)
+    train(dte, ranks, data, steps, "--log-dir", log, "--norms-every", 1)
+    return [row for row in map(json.loads, (log / "rank-0.jsonl").read_text().splitlines()) if "loss" in row]
+
+
+def check_loads():
+    """Logs have the rows of each expert in each layer under every plan, also on GPUs: those of one process; or all
+    rows at the expert that all tokens choose.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path, data = write_case(folder, ONE, random.Random(1))
+        same = as_graph(path, SEQUENCE)
+        same.write_text(re.sub(r'(gate\.weight") normal\([^)]*\)', r"\1 zeros", same.read_text()))
+        wanted = [[8 * SEQUENCE, 0, 0, 0]] * 2
+        for ranks, fix, flags in ((1, "dp=1,tp=1", ()), (4, "dp=2,tp=2,ep=2,recompute=full", ()),
+                                  (4, "dp=2,tp=1,pp=2,ep=2,micro_batch=2", ()), (4, "dp=4,tp=1,ep=2,zero=3", ()),
+                                  (2, "dp=2,tp=1,ep=2", ("--target", "simt"))):
+            os.environ["DTC_EMULATED_GPU"] = "1" if flags else "0"
+            for row in logged(folder, compiled(folder, same, ranks, fix, *flags), ranks, data, 2):
+                if row["expert_rows"] != wanted or row["expert_load"] != [4, 4]:
+                    sys.exit(f"FAILED: {fix} {flags}: step {row['step']} has rows {row['expert_rows']} and loads "
+                             f"{row['expert_load']}, wanted {wanted}")
+        os.environ["DTC_EMULATED_GPU"] = "0"
+        path, data = write_case(folder, EIGHT, random.Random(1))
+        found = [logged(folder, compiled(folder, path, ranks, fix), ranks, data, 1)[0]["expert_rows"]
+                 for ranks, fix in ((1, "dp=1,tp=1"), (4, "dp=4,tp=1,ep=4"), (4, "dp=1,tp=2,pp=2,micro_batch=4"))]
+        if any(rows != found[0] for rows in found) or {sum(rows) for rows in found[0]} != {8 * SEQUENCE * 3}:
+            sys.exit(f"FAILED: rows by expert are {found}")
+
+
+def check_router_loss():
+    """The losses of routers are what the training loss has more with them."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for fix in ("dp=1,tp=1", "dp=2,tp=1,pp=2,ep=2,micro_batch=2"):
+            losses = []
+            for config in (MIXTRAL, {**BALANCED, "moe_z_loss_coeff": 0.5}):
+                path, data = write_case(folder, config, random.Random(1))
+                ranks = 4 if "pp" in fix else 1
+                losses.append(train(compiled(folder, path, ranks, fix), ranks, data, 1, "--seed", 1)[0])
+            more = losses[1]["loss"] - losses[0]["loss"]
+            if losses[0]["router_loss"] is not None or not abs(losses[1]["router_loss"] - more) <= 1e-5:
+                sys.exit(f"FAILED: {fix}: losses of routers are {[row['router_loss'] for row in losses]}, wanted none "
+                         f"and {more}")
 
 
 def plan_for(path, ranks, *flags, batch=16):
@@ -262,5 +315,5 @@ def check_chosen():
 
 
 if __name__ == "__main__":
-    run_listed_cases(__doc__, len(CASES), run_case, check_resumed, check_refusals, check_imbalance, check_prices,
-              check_memory, check_chosen)
+    run_listed_cases(__doc__, len(CASES), run_case, check_resumed, check_refusals, check_imbalance, check_loads,
+                     check_router_loss, check_prices, check_memory, check_chosen)

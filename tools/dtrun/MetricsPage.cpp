@@ -3,7 +3,6 @@
 #include "runtime/base/Text.h"
 #include "runtime/format/Printable.h"
 
-#include <cmath>
 #include <cstdio>
 #include <ctime>
 
@@ -25,7 +24,10 @@ public:
   }
   void begin(const char *name, const char *help) { all.push_back({name, help, false, {}}); }
   void sample(const char *label, std::string value, double number) {
-    all.back().samples.push_back({{{label, std::move(value)}}, number});
+    sample({{label, std::move(value)}}, number);
+  }
+  void sample(std::vector<std::pair<std::string, std::string>> labels, double number) {
+    all.back().samples.push_back({std::move(labels), number});
   }
 
   std::vector<Metric> all;
@@ -57,6 +59,26 @@ void addRanks(const RankLoads &loads, Metrics &metrics) {
               loads.straggler.rank);
   metrics.add(loads.straggler.rank >= 0, "dtc_straggler_cost_ratio",
               "Share of a step that is lost by the straggler.", loads.straggler.costShare);
+}
+
+void addExperts(const StepReport &report, Metrics &metrics) {
+  if (!report.experts)
+    return;
+  const ExpertLoads &loads = *report.experts;
+  metrics.add(true, "dtc_expert_imbalance_ratio",
+              "Most rows of a rank's experts over the mean, of the layer where that is most.",
+              loads.imbalance);
+  metrics.add(true, "dtc_expert_rounds",
+              "Exchanges that a layer of experts took, of the layer that took most.",
+              static_cast<double>(loads.rounds));
+  metrics.add(report.result.hasLossBeside, "dtc_router_loss",
+              "Losses of routers in the training loss: of uneven use and of large logits.",
+              report.result.lossBeside);
+  metrics.begin("dtc_expert_rows", "Rows of an expert in a step, as last measured.");
+  for (size_t layer = 0; layer < loads.rows.size(); ++layer)
+    for (size_t expert = 0; expert < loads.rows[layer].size(); ++expert)
+      metrics.sample({{"layer", text(layer)}, {"expert", text(expert)}},
+                     static_cast<double>(loads.rows[layer][expert]));
 }
 
 } // namespace
@@ -96,13 +118,7 @@ std::vector<Metric> metricsOf(const StepReport &report, const std::vector<BlockN
   metrics.add(report.residentBytes > 0, "dtc_memory_resident_bytes",
               "Host memory that rank 0's process has.", static_cast<double>(report.residentBytes));
   addRanks(report.loads, metrics);
-  ExpertLoads experts = report.experts.value_or(ExpertLoads());
-  metrics.add(report.experts && std::isfinite(experts.imbalance), "dtc_expert_imbalance_ratio",
-              "Most rows of a rank's experts over the mean, of the layer where that is most.",
-              experts.imbalance);
-  metrics.add(report.experts.has_value(), "dtc_expert_rounds",
-              "Exchanges that a layer of experts took, of the layer that took most.",
-              static_cast<double>(experts.rounds));
+  addExperts(report, metrics);
   metrics.add(true, "dtc_elapsed_seconds", "The job's time so far, of all its starts.",
               report.elapsed);
   metrics.begin("dtc_goodput_ratio", "Share of the job's time, by cause.");
@@ -138,7 +154,12 @@ void MetricsPage::write(const StepReport &report) {
     return;
   if (!report.norms.empty())
     norms = report.norms;
-  step = metricsOf(report, norms);
+  StepReport shown = report;
+  if (shown.experts && shown.experts->rows.empty())
+    shown.experts->rows = expertRows;
+  else if (shown.experts)
+    expertRows = shown.experts->rows;
+  step = metricsOf(shown, norms);
   step.push_back({"dtc_last_step_timestamp_seconds",
                   "When the last step ended, since 1970.",
                   false,

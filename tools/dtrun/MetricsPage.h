@@ -24,7 +24,8 @@ private:
 
   std::unique_ptr<MetricsServer> server;
   std::vector<Metric> run, step, evaluation;
-  std::vector<BlockNorm> norms; // as measured last
+  std::vector<BlockNorm> norms;                 // as measured last
+  std::vector<std::vector<int64_t>> expertRows; // by layer and expert, as gathered last
 };
 
 // Returns the metrics of a step. Unknown ones are left out.

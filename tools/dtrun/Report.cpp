@@ -91,11 +91,39 @@ std::string goodputField(const StepReport &report) {
   return text(",\"elapsed_s\":", number(report.elapsed), ",\"goodput\":", shares, "}");
 }
 
+// Returns ",KEY:[..]" with an element for each layer of experts, or "" if their rows were not
+// gathered.
+template <typename Element>
+std::string listOf(const char *key, const std::vector<std::vector<int64_t>> &layers,
+                   const Element &element) {
+  std::string list;
+  for (const std::vector<int64_t> &rows : layers)
+    list += text(list.empty() ? "" : ",", element(rows));
+  return list.empty() ? list : text(",\"", key, "\":[", list, "]");
+}
+
 std::string expertFields(const StepReport &report) {
   if (!report.experts)
     return "";
+  const StepResult &result = report.result;
   return text(",\"expert_imbalance\":", number(report.experts->imbalance, true, "%.6g"),
-              ",\"expert_rounds\":", report.experts->rounds);
+              ",\"expert_rounds\":", report.experts->rounds,
+              ",\"router_loss\":", number(result.lossBeside, result.hasLossBeside),
+              listOf("expert_load", report.experts->rows, [](const std::vector<int64_t> &rows) {
+                return number(loadOf(rows), true, "%.6g");
+              }));
+}
+
+// Returns the rows of each expert in each layer, which only the log has: there are many.
+std::string expertRowsField(const StepReport &report) {
+  if (!report.experts)
+    return "";
+  return listOf("expert_rows", report.experts->rows, [](const std::vector<int64_t> &rows) {
+    std::string layer;
+    for (int64_t count : rows)
+      layer += text(layer.empty() ? "[" : ",", count);
+    return layer + "]";
+  });
 }
 
 std::string normsField(const StepReport &report) {
@@ -289,7 +317,7 @@ Status RankLog::write(const StepReport &report) {
   for (size_t i = 0; i < numTimeClasses; ++i)
     line += text(i ? "," : "", "\"", nameOf(static_cast<TimeClass>(i)),
                  "\":", number(report.result.classSeconds[i]));
-  return append(line + "}}\n");
+  return append(line + "}" + expertRowsField(report) + "}\n");
 }
 
 Status RankLog::write(const EvaluationReport &report) {

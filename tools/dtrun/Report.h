@@ -51,8 +51,8 @@ std::optional<StepSplit> splitOf(const StepReport &report);
 // mfu, exposed_comm_fraction, peak_memory_bytes, skipped_steps (so far), loss_scale, roll_backs,
 // skipped_batches, checkpoint_stall_s, compute_s, exposed_comm_s, input_wait_s, other_s,
 // resident_bytes, rank_work_s (a list), slowest_rank, slowest_excess, straggler, straggler_cost,
-// elapsed_s, goodput (an object), expert_imbalance and expert_rounds of models with experts, and if
-// they were measured param_norms (an object). A value that
+// elapsed_s, goodput (an object), expert_imbalance, expert_rounds and router_loss of models with
+// experts, and if they were measured expert_load (a list) and param_norms (an object). A value that
 // is unknown or not finite is null, and so are the tokens of a model without sequences and the
 // scale of a program that has none. docs/watching.md explains each key.
 std::string stepAsJson(const StepReport &report);

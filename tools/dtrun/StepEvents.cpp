@@ -50,6 +50,9 @@ std::vector<Scalar> scalarsOf(const StepReport &report) {
   ExpertLoads experts = report.experts.value_or(ExpertLoads());
   add(report.experts.has_value(), "experts/imbalance", experts.imbalance);
   add(report.experts.has_value(), "experts/rounds", static_cast<double>(experts.rounds));
+  add(report.experts && result.hasLossBeside, "experts/router_loss", result.lossBeside);
+  for (size_t layer = 0; layer < experts.rows.size(); ++layer)
+    add(true, text("experts/load/", layer), loadOf(experts.rows[layer]));
   for (size_t i = 0; i < numSpent; ++i)
     add(true, text("goodput/", nameOf(static_cast<Spent>(i))), report.goodput[i]);
   for (const BlockNorm &norm : report.norms)

@@ -116,7 +116,7 @@ Status Trainer::prepare() {
   startUp.enter(Phase::MakingGroups);
   ExecutorOptions wanted{.trace = !options.profile.empty(), .progress = progress};
   DTC_RETURN_IF_ERROR(Executor::create(executable, world, *device, wanted, executor));
-  DTC_RETURN_IF_ERROR(experts.open(executable.manifest(), world, executor->expertLayers()));
+  DTC_RETURN_IF_ERROR(experts.open(executable.manifest(), world, executor->expertSizes()));
   startUp.enter(Phase::OpeningOutputs);
   baseLearningRate =
       options.hasLearningRate ? options.learningRate : executable.manifest().default_lr();
@@ -260,8 +260,7 @@ Status Trainer::readNext(uint64_t step, std::chrono::steady_clock::time_point be
 
 Status Trainer::completeReport(StepReport &report) {
   DTC_RETURN_IF_ERROR(bringOutputs(executable.manifest(), world, report.result));
-  DTC_RETURN_IF_ERROR(
-      experts.measure(report.result.expertRows, report.result.expertRounds, world, report.experts));
+  DTC_RETURN_IF_ERROR(experts.measure(report.result.experts, world, report.experts));
   report.learningRate =
       report.result.hasLearningRate ? report.result.learningRate : baseLearningRate;
   report.rollBacks = divergence.rollBacks();
@@ -269,7 +268,10 @@ Status Trainer::completeReport(StepReport &report) {
   watch.afterStep(report);
   if (!watch.measuresNorms(report.step))
     return {};
-  return doBetweenSteps(Spent::Other, [&] { return watch.measureNorms(report); });
+  return doBetweenSteps(Spent::Other, [&]() -> Status {
+    DTC_RETURN_IF_ERROR(experts.gather(report.result.experts, world, report.experts));
+    return watch.measureNorms(report);
+  });
 }
 
 Status Trainer::collect(uint64_t step, StepReport &report) {

@@ -87,13 +87,14 @@ TEST(Report, JsonHasWhatIsKnownOfRanksAndBlocks) {
   report.elapsed = 8;
   report.norms = {{"h.0", 1.5}, {"odd \"name\"", 2}};
   EXPECT_EQ(stepAsJson(report).find("expert"), std::string::npos); // a model without them
-  report.experts = {.imbalance = 1.25, .rounds = 1};
+  report.experts = ExpertLoads{.imbalance = 1.25, .rounds = 1, .rows = {{3, 1}, {2, 2}}};
   std::string json = stepAsJson(report);
   for (const char *field :
        {"\"resident_bytes\":4096,", "\"rank_work_s\":[0.25,0.5],\"slowest_rank\":1,",
         "\"slowest_excess\":0.125,\"straggler\":1,\"straggler_cost\":0.25,",
         "\"elapsed_s\":8,\"goodput\":{\"training\":0.5,\"start_up\":0.25,",
-        "},\"expert_imbalance\":1.25,\"expert_rounds\":1",
+        "},\"expert_imbalance\":1.25,\"expert_rounds\":1,\"router_loss\":null,"
+        "\"expert_load\":[1.5,1],",
         ",\"param_norms\":{\"h.0\":1.5,\"odd \\\"name\\\"\":2}}"})
     EXPECT_NE(json.find(field), std::string::npos) << field << " in " << json;
 }
@@ -210,8 +211,9 @@ TEST(Report, EventsHaveWhatIsKnownOfAStep) {
   report.skippedBatches = 5;
   EXPECT_NE(asText(report).find("train/roll_backs=2.000000\ntrain/skipped_batches=5.000000\n"),
             std::string::npos);
-  report.experts = {.imbalance = 1.5, .rounds = 2};
-  EXPECT_NE(asText(report).find("experts/imbalance=1.500000\nexperts/rounds=2.000000\n"),
+  report.experts = ExpertLoads{.imbalance = 1.5, .rounds = 2, .rows = {{3, 1}, {2, 2}}};
+  EXPECT_NE(asText(report).find("experts/imbalance=1.500000\nexperts/rounds=2.000000\n"
+                                "experts/load/0=1.500000\nexperts/load/1=1.000000\n"),
             std::string::npos);
   report.experts = {};
   report.rollBacks = report.skippedBatches = 0;

@@ -65,6 +65,23 @@ TEST(ExpertLoads, TheImbalanceIsThatOfTheWorstLayer) {
   EXPECT_DOUBLE_EQ(imbalanceOf({}, 0, similar), 1);
 }
 
+// Ranks of a stage have other samples or other experts, and those of tensor parallelism neither.
+TEST(ExpertLoads, RowsAreAddedUpByLayerAndExpert) {
+  const RankExperts ranks[] = {{.program = 1, .layers = 1, .firstExpert = 0},
+                               {.program = 1, .layers = 1, .firstExpert = 0, .isCopy = true},
+                               {.program = 1, .layers = 1, .firstExpert = 2},
+                               {.program = 0, .layers = 2, .firstExpert = 0},
+                               {.program = 0, .layers = 2, .firstExpert = 2},
+                               {.program = 0, .layers = 2, .firstExpert = 2}};
+  const int32_t rows[] = {1, 2, 0, 0, 1, 2, 0, 0, 3,  4,  0,  0,
+                          5, 6, 7, 8, 9, 1, 2, 3, 10, 20, 30, 40};
+  EXPECT_EQ(rowsByExpert(rows, 2, 2, ranks),
+            (std::vector<std::vector<int64_t>>{{5, 6, 19, 21}, {7, 8, 32, 43}, {1, 2, 3, 4}}));
+  EXPECT_TRUE(rowsByExpert({}, 0, 0, {}).empty());
+  EXPECT_DOUBLE_EQ(loadOf(std::vector<int64_t>{1, 0, 5, 2}), 2.5);
+  EXPECT_DOUBLE_EQ(loadOf(std::vector<int64_t>{0, 0}), 1);
+}
+
 TEST(BlockNorms, ABlockEndsWithItsNumber) {
   EXPECT_EQ(blockOf("transformer.h.3.attn.c_attn.weight"), "transformer.h.3");
   EXPECT_EQ(blockOf("model.layers.10.mlp.experts.2.w1.weight"), "model.layers.10");
@@ -147,7 +164,7 @@ StepReport example() {
   report.elapsed = 80;
   report.rollBacks = 2;
   report.skippedBatches = 5;
-  report.experts = {.imbalance = 1.5, .rounds = 2};
+  report.experts = ExpertLoads{.imbalance = 1.5, .rounds = 2, .rows = {{3, 1}, {0, 4}}};
   return report;
 }
 
@@ -174,6 +191,8 @@ TEST(MetricsPage, HasWhatIsKnownOfAStep) {
   EXPECT_EQ(values["dtc_slowest_rank"], 1);
   EXPECT_EQ(values["dtc_expert_imbalance_ratio"], 1.5);
   EXPECT_EQ(values["dtc_expert_rounds"], 2);
+  EXPECT_EQ(values["dtc_expert_rows{layer=0}{expert=0}"], 3);
+  EXPECT_EQ(values["dtc_expert_rows{layer=1}{expert=1}"], 4);
   EXPECT_EQ(values["dtc_goodput_ratio{cause=start_up}"], 0.25);
   EXPECT_EQ(values["dtc_elapsed_seconds"], 80);
   EXPECT_EQ(values["dtc_param_norm{block=h.0}"], 2.5);
