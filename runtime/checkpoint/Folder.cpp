@@ -53,13 +53,15 @@ static Status takenByAnother(const std::string &path) {
 }
 
 CheckpointFolder::~CheckpointFolder() {
+  if (isMade)
+    ::rmdir(path.c_str()); // keeps the folder if anything is in it
   if (lock >= 0)
     ::close(lock);
 }
 
 Status CheckpointFolder::openForWriting(const std::string &wanted) {
   path = wanted;
-  bool isMade = ::mkdir(path.c_str(), 0777) == 0;
+  isMade = ::mkdir(path.c_str(), 0777) == 0;
   if (!isMade && errno == ENOENT)
     return noParent(path);
   if (!isMade && errno != EEXIST)

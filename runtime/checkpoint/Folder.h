@@ -23,6 +23,8 @@ std::string markerOf(std::string_view manifest);
 class CheckpointFolder {
 public:
   CheckpointFolder() = default;
+  // Removes the folder if openForWriting() has made it and it is empty: a run that ends before its
+  // first checkpoint leaves nothing behind.
   ~CheckpointFolder();
   CheckpointFolder(const CheckpointFolder &) = delete;
   CheckpointFolder &operator=(const CheckpointFolder &) = delete;
@@ -59,6 +61,7 @@ private:
 
   std::string path;
   int lock = -1;
+  bool isMade = false; // by this process
 };
 
 } // namespace dtc::rt

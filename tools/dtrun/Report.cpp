@@ -260,14 +260,14 @@ RankLog::~RankLog() {
     ::close(descriptor);
   if (madeFile && !hasLines)
     ::unlink(path.c_str());
-  if (madeFolder && !hasLines)
+  if (isFolderMade && !hasLines)
     ::rmdir(folder.c_str()); // keeps the folder if another rank has its log in it
 }
 
 Status RankLog::open(const std::string &wanted, int rank) {
   folder = wanted;
-  madeFolder = ::mkdir(folder.c_str(), 0777) == 0;
-  if (!madeFolder && errno != EEXIST)
+  isFolderMade = ::mkdir(folder.c_str(), 0777) == 0;
+  if (!isFolderMade && errno != EEXIST)
     return Status::invalidArgument(
         text("making the log folder '", folder, "': ", std::strerror(errno)));
   path = text(folder, "/rank-", rank, ".jsonl");

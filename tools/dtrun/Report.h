@@ -117,6 +117,10 @@ public:
   // run that ends before changes nothing. Errors: InvalidArgument if the file cannot be written, or
   // if another process on this machine has it open.
   Status open(const std::string &folder, int rank);
+  // Returns true if a rank of the run has made the folder: this one, unless told of another. Then
+  // the folder is removed at the end if no rank has written a line.
+  bool madeFolder() const { return isFolderMade; }
+  void setMadeFolder(bool made) { isFolderMade = made; }
   // The run resumes after `step`: keeps the lines of steps up to `step` and removes later ones.
   void goOnAfter(uint64_t step);
   // Writes a line. Does nothing before open(). If the result is ok, the line is in the file. After
@@ -132,7 +136,7 @@ private:
   std::string folder, path;
   int descriptor = -1;
   size_t wholeBytes = 0; // size of the lines in the file
-  bool madeFolder = false, madeFile = false, hasLines = false;
+  bool isFolderMade = false, madeFile = false, hasLines = false;
   bool isCut = false; // old lines have been removed
 };
 

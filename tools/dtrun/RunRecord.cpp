@@ -32,6 +32,15 @@ Status RunRecord::open() {
                       world.size());
 }
 
+Status RunRecord::shareFolder(Control &control) {
+  if (options.logDir.empty())
+    return {};
+  int64_t made = log.madeFolder();
+  DTC_RETURN_IF_ERROR(control.largest({&made, 1}));
+  log.setMadeFolder(made != 0);
+  return {};
+}
+
 // Returns a line such as "gpt2: 4 ranks (dp 2 x tp 2)".
 std::string RunRecord::describeJob() const {
   const format::Manifest &manifest = executable.manifest();

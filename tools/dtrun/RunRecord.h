@@ -25,6 +25,9 @@ public:
   // Opens the files and the port before the first step, so that a run does not lose its results
   // because they cannot be written.
   Status open();
+  // Lets every rank know whether one of them has made the folder of logs, so that whichever ends
+  // last removes it from a run that ends before its first line. Collective, behind open().
+  Status shareFolder(Control &control);
   // Prints the line about what is going to run, and opens the view if there is one. `lastStep` ran
   // before.
   Status announce(int threads, uint64_t lastStep);

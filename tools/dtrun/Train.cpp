@@ -121,6 +121,7 @@ Status Trainer::prepare() {
   baseLearningRate =
       options.hasLearningRate ? options.learningRate : executable.manifest().default_lr();
   DTC_RETURN_IF_ERROR(agree(world, record.open()));
+  DTC_RETURN_IF_ERROR(record.shareFolder(world));
   DTC_RETURN_IF_ERROR(files.open(options, executable, world));
   startUp.enter(Phase::OpeningData);
   std::vector<Trait> traits;
