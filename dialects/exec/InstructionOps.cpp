@@ -294,7 +294,14 @@ LogicalResult GemmOp::verify() {
   return verifyStartsSum(*this);
 }
 
-LogicalResult AttentionOp::verify() { return verifyAttention(*this); }
+LogicalResult AttentionOp::verify() {
+  if (failed(verifyAttention(*this)))
+    return failure();
+  Value sinks = getSinks();
+  return sinks ? verifyElements(*this, "sinks", sinks, getHeads(), true,
+                                Float32Type::get(getContext()))
+               : success();
+}
 
 LogicalResult AttentionGradOp::verify() {
   if (failed(verifyAttention(*this)))

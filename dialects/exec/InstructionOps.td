@@ -99,17 +99,17 @@ defvar attentionFields = (ins I64Attr:$batch, I64Attr:$queries, I64Attr:$keys, I
 def Exec_AttentionOp : Exec_Instruction<"attention",
     (ins Exec_Buffer:$q, Exec_Buffer:$k, Exec_Buffer:$v, Optional<Exec_Buffer>:$seed, Optional<Exec_Buffer>:$step,
       Optional<Exec_Buffer>:$lengths, Optional<Exec_Buffer>:$bias, Optional<Exec_Buffer>:$slopes,
-      Optional<Exec_Buffer>:$documents),
+      Optional<Exec_Buffer>:$documents, Optional<Exec_Buffer>:$sinks),
     (ins Exec_Buffer:$out, Exec_Buffer:$lse), attentionFields, [], [AttrSizedOperandSegments]> {
   let summary = "Blocked attention, forward";
   let description = [{
     q: [batch, queries, heads, head_dim]; k: [batch, keys, kv_heads, head_dim]; v: [batch, keys, kv_heads, value_dim];
     out: [batch, queries, heads, value_dim]; lse: f32 [batch, heads, queries]. value_dim is head_dim where it is not
     given. lengths: i32 [batch]; bias: f32 of `bias_sizes`, each 1 or that of [batch, heads, queries, keys]; slopes: f32
-    [heads]; documents: i32 [batch, keys]. `rows` has the elements from one token to the next in q, k and v, so that
-    these may be parts of one tensor; without it tokens are contiguous. These scores, `window`, `prefix` and `soft_cap`
-    are those of graph.attention. first_batch and first_head are the global indices of this rank's first sample and
-    head, for the random numbers of dropout.
+    [heads]; documents: i32 [batch, keys]; sinks: f32 [heads]. `rows` has the elements from one token to the next in q,
+    k and v, so that these may be parts of one tensor; without it tokens are contiguous. These scores, `window`,
+    `prefix` and `soft_cap` are those of graph.attention. first_batch and first_head are the global indices of this
+    rank's first sample and head, for the random numbers of dropout.
 
     Constraints:
     - (C1) every buffer has the bytes of its shape, with rows counted from the first element to the last; q, k, v and
@@ -132,7 +132,7 @@ def Exec_AttentionOp : Exec_Instruction<"attention",
     ```
   }];
   let assemblyFormat = [{$q `,` $k `,` $v (`lengths` $lengths^)? (`bias` $bias^ $bias_sizes)? (`slopes` $slopes^)?
-      (`documents` $documents^)? `to` $out `,` $lse `batch` $batch `queries` $queries `keys` $keys
+      (`documents` $documents^)? (`sinks` $sinks^)? `to` $out `,` $lse `batch` $batch `queries` $queries `keys` $keys
       `heads` $heads `kv_heads` $kv_heads
     `head_dim` $head_dim (`value_dim` $value_dim^)? (`rows` $q_row^ `,` $k_row `,` $v_row)? (`causal` $causal^)?
     (`window` $window^)? (`prefix` $prefix^)?
@@ -153,9 +153,9 @@ def Exec_AttentionGradOp : Exec_Instruction<"attention_grad",
     [AttrSizedOperandSegments]> {
   let summary = "Blocked attention, backward";
   let description = [{
-    Operands are those of exec.attention; out and lse are read. scratch is f32 [batch, heads, queries]. `grad_rows` has
-    the elements from one token to the next in dq, dk and dv, which may be parts of one tensor too. dlse is the gradient
-    of lse, if it has one; dbias, that of bias, is written if it is given.
+    Operands are those of exec.attention but sinks, which lse has; out and lse are read. scratch is f32 [batch, heads,
+    queries]. `grad_rows` has the elements from one token to the next in dq, dk and dv, which may be parts of one tensor
+    too. dlse is the gradient of lse, if it has one; dbias, that of bias, is written if it is given.
 
     Constraints: those of exec.attention, and
     - (C1) dbias is given only with bias.

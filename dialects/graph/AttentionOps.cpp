@@ -125,8 +125,6 @@ LogicalResult AttentionOp::verify() {
       failed(checkKey(*this, getId().has_value(), getSeed(), getStep()))) // attention_c9
     return failure();
   if (Value sinks = getSinks()) { // attention_c15
-    if (getLse())
-      return emitOpError() << "has 'sinks' and 'lse', which is that of the softmax without them";
     if (failed(checkF32(*this, "sinks", sinks.getType())) ||
         failed(
             DimList().dims("q", tensorType(getQ()), 2, 3).check(*this, "sinks", tensorType(sinks))))
@@ -172,4 +170,30 @@ LogicalResult AttentionGradOp::verify() {
     return checkF32(*this, "dlse", dlse.getType());
   }
   return success();
+}
+
+// Returns the name of an operand of an op whose operands in its definition are `names`.
+template <typename OpTy, size_t count>
+static StringRef nameIn(OpTy op, const StringLiteral (&names)[count], unsigned operand) {
+  static_assert(std::tuple_size_v<decltype(OpTy::Properties::operandSegmentSizes)> == count,
+                "every operand of the definition has a name");
+  for (auto [group, name] : llvm::enumerate(names)) {
+    auto [first, size] = op.getODSOperandIndexAndLength(static_cast<unsigned>(group));
+    if (operand >= first && operand < first + size)
+      return name;
+  }
+  llvm_unreachable("the op has fewer operands");
+}
+
+StringRef AttentionOp::getOperandName(unsigned operand) {
+  static constexpr StringLiteral names[] = {"q",    "k",      "v",         "sinks", "lengths",
+                                            "bias", "slopes", "documents", "seed",  "step"};
+  return nameIn(*this, names, operand);
+}
+
+StringRef AttentionGradOp::getOperandName(unsigned operand) {
+  static constexpr StringLiteral names[] = {"q",         "k",    "v",       "out",  "lse",
+                                            "dout",      "dlse", "lengths", "bias", "slopes",
+                                            "documents", "seed", "step"};
+  return nameIn(*this, names, operand);
 }

@@ -129,9 +129,10 @@ def Graph_AttentionGradOp : Graph_Op<"attention_grad", [Pure, AttrSizedOperandSe
   let summary = "Gradients of attention with respect to q, k, v and bias";
   let description = [{
     Recomputes the scores from q, k and `lse`; `out` and `lse` are the results of attention, and the key is the same.
-    `dlse` is the gradient of lse, if it has one. `dbias`, which is there if it is wanted, is summed over the dims that
-    share their bias. Splits as attention does; flops are 4 per batch, head, query, key and head_dim of k and of v (four
-    matrix products; recomputed ones are not counted, as in Megatron-LM). Source: Dao 2023, arXiv:2307.08691,
+    Sinks need no operand here, since `lse` has them; their own gradient is made of `lse`, `out` and `dout` by other
+    ops. `dlse` is the gradient of lse, if it has one. `dbias`, which is there if it is wanted, is summed over the dims
+    that share their bias. Splits as attention does; flops are 4 per batch, head, query, key and head_dim of k and of v
+    (four matrix products; recomputed ones are not counted, as in Megatron-LM). Source: Dao 2023, arXiv:2307.08691,
     algorithm 2.
 
     Constraints: (C1) to (C11), (C13), (C14) and (C16) to (C20) of `graph.attention`, and
@@ -161,6 +162,10 @@ def Graph_AttentionGradOp : Graph_Op<"attention_grad", [Pure, AttrSizedOperandSe
       (`prefix` $prefix^)? (`soft_cap` $soft_cap^)? `scale` $scale
       (`dropout` $dropout^ `id` $id `key` `(` $seed `,` $step `)`)?
     attr-dict `:` functional-type(operands, results)}];
+  let extraClassDeclaration = [{
+    // As of AttentionOp.
+    ::llvm::StringRef getOperandName(unsigned operand);
+  }];
   let hasVerifier = 1;
 }
 

@@ -3,6 +3,7 @@
 #include "dialects/graph/GradientOps.h"
 #include "dialects/graph/Gradients.h"
 #include "dialects/graph/NnOps.h"
+#include "dialects/graph/ShapeOps.h"
 #include "dialects/graph/Verify.h"
 
 using namespace mlir;
@@ -115,12 +116,40 @@ LogicalResult RotaryOp::buildGradient(OpBuilder &builder, ValueRange resultGrads
   return success();
 }
 
+// Builds the gradient of sinks z [heads] of attention: with P = exp(z - lse) [batch, heads,
+// queries], the weight of a sink, and D = rowsum(dout out), dz = sum over batch and queries of P
+// (dlse - D), since a sink has no value.
+static Value sinksGradient(OpBuilder &builder, AttentionOp op, Value dout, Value dlse) {
+  Location loc = op.getLoc();
+  Type f32 = builder.getF32Type();
+  RankedTensorType rows = tensorType(op.getLse()), heads = tensorType(dout);
+  auto wide = [&](Value x) -> Value {
+    return heads.getElementType() == f32 ? x : CastOp::create(builder, loc, heads.clone(f32), x);
+  };
+  Value products =
+      MultiplyOp::create(builder, loc, heads.clone(f32), wide(op.getResult()), wide(dout));
+  Value delta =
+      ReduceOp::create(builder, loc, RankedTensorType::get(heads.getShape().drop_back(), f32),
+                       products, ReduceKind::Sum, ArrayRef<int64_t>{3});
+  delta = TransposeOp::create(builder, loc, rows, delta, builder.getDenseI64ArrayAttr({0, 2, 1}));
+  if (dlse)
+    delta = SubtractOp::create(builder, loc, rows, delta, dlse);
+  Value each = ReshapeOp::create(builder, loc, RankedTensorType::get({rows.getDimSize(1), 1}, f32),
+                                 op.getSinks());
+  Value weights =
+      ExpOp::create(builder, loc, SubtractOp::create(builder, loc, rows, each, op.getLse()));
+  Value terms = MultiplyOp::create(builder, loc, rows, weights, delta);
+  return ReduceOp::create(builder, loc, op.getSinks().getType(), terms, ReduceKind::Sum,
+                          ArrayRef<int64_t>{0, 2}, llvm::APFloat(-1.0), ArrayAttr());
+}
+
 // Builds one op for all three gradients, which share the scores. With P = exp(s q k^T - lse),
 // recomputed from q, k and lse, and D = rowsum(dout out): dv = P^T dout, dP = dout v^T, dS = P (dP
 // - D), dq = s dS k, dk = s dS^T q. P are the derivatives of lse by the scores, so that a gradient
 // of lse adds P dlse to dS. Bias is added to scores behind s and soft caps: its gradient is dS in
-// front of both. Source: Dao et al. 2022, arXiv:2205.14135, appendix B.2; lse instead of
-// maximum and sum: Dao 2023, arXiv:2307.08691, algorithm 2.
+// front of both. Sinks are in lse, and change nothing else of this. Source: Dao et al. 2022,
+// arXiv:2205.14135, appendix B.2; lse instead of maximum and sum: Dao 2023, arXiv:2307.08691,
+// algorithm 2.
 LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                          ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(getNumOperands(), Value());
@@ -129,11 +158,14 @@ LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGr
   unsigned stepIndex = getNumOperands() - 1;
   if (getStep() && failed(refuseOperand(*this, needed, stepIndex, "step")))
     return failure();
-  constexpr unsigned kBias = 5, kSlopes = 6; // of the op's definition
+  constexpr unsigned kSinks = 3, kBias = 5, kSlopes = 6; // of the op's definition
   unsigned biasIndex = getODSOperandIndexAndLength(kBias).first;
   unsigned slopesIndex = getODSOperandIndexAndLength(kSlopes).first;
   if (getSlopes() && failed(refuseOperand(*this, needed, slopesIndex, "slopes")))
     return failure();
+  if (unsigned sinksIndex = getODSOperandIndexAndLength(kSinks).first;
+      getSinks() && needed[sinksIndex])
+    grads[sinksIndex] = sinksGradient(builder, *this, resultGrads[0], resultGrads[1]);
   bool needsBias = getBias() && needed[biasIndex];
   if (!needed[0] && !needed[1] && !needed[2] && !needsBias)
     return success();

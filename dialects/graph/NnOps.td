@@ -240,20 +240,21 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
 
     Scores: `soft_cap` c makes c tanh(s / c) of scaled scores s (Gemma 2, arXiv:2408.00118). Then `bias` is added, whose
     dims may be 1 (T5's relative positions, or any other mask: -1e30 and less hides a key), and `slopes`, one of each
-    head, take off slope times distance of the positions (ALiBi, arXiv:2108.12409). Slopes have no gradient.
+    head, take off slope times distance of the positions (ALiBi, arXiv:2108.12409). Slopes have no gradient. `sinks` are
+    a learned score of each head, which is a term of the softmax's denominator, and so of `lse`, and has no value
+    (GPT-OSS, arXiv:2508.10925). It is neither scaled nor capped, and every query sees it; `lse` of a query that sees no
+    key is its sink.
 
     `dropout` above 0 zeroes weights by Philox numbers keyed by seed, step, stream `id` and the global batch, head,
     query and key, so they do not depend on the plan; step 0, which is evaluation, has no dropout.
 
-    Short form: without `lse`, `scale` (1 / sqrt(head_dim)), stream and key, which `dtc-complete-ops` adds. `sinks` are
-    in the short form only: a learned score of each head that takes part in the softmax and has no value (GPT-OSS).
-    With z for it, weights are those without it times exp(lse) / (exp(lse) + exp(z)) = sigmoid(lse - z).
+    Short form: without `lse`, `scale` (1 / sqrt(head_dim)), stream and key, which `dtc-complete-ops` adds.
 
-    On the mesh batch and kv heads split, and query heads follow their kv head, as lengths, bias, slopes and documents
-    do; keys and head_dim are whole. Context parallelism may split queries, too: `dtc-partition` makes two attentions of
-    one that is causal, and refuses others whose scores depend on positions. Flops are 2 per batch, head, query, key
-    and head_dim of k and of v, causal or not, as Megatron-LM counts them; `sliding` reduces them by the share of hidden
-    keys. What lengths and documents hide is not known before the program runs, so they reduce nothing.
+    On the mesh batch and kv heads split, and query heads follow their kv head, as sinks, lengths, bias, slopes and
+    documents do; keys and head_dim are whole. Context parallelism may split queries, too: `dtc-partition` makes two
+    attentions of one that is causal, and refuses others whose scores depend on positions. Flops are 2 per batch, head,
+    query, key and head_dim of k and of v, causal or not, as Megatron-LM counts them; `sliding` reduces them by the
+    share of hidden keys. What lengths and documents hide is not known before the program runs, so they reduce nothing.
 
     Constraints:
     - (C1) `q` and `k` have 4 dims.
@@ -270,7 +271,7 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
     - (C12) the result has the dims of `q` with the head_dim of `v`.
     - (C13) `sliding` is 1 or more.
     - (C14) `soft_cap` is greater than 0.
-    - (C15) `sinks` is [heads] in f32, and only without `lse`.
+    - (C15) `sinks` is [heads] in f32.
     - (C16) `lengths` is [batch].
     - (C17) `bias` is f32 [batch, heads, queries, keys], with 1 for dims that share it.
     - (C18) `slopes` is [heads] in f32.
@@ -319,6 +320,11 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
     build($_builder, $_state, result, lse, q, k, v, sinks, ::mlir::Value(), ::mlir::Value(), ::mlir::Value(),
           ::mlir::Value(), seed, step, causal, sliding, ::mlir::IntegerAttr(), softCap, scale, dropout, id, windows);
   }]>];
+  let extraClassDeclaration = [{
+    // Returns the name that an operand has in the op's definition. A pass that can't handle every operand names those
+    // that it can, so that it refuses an operand that is new.
+    ::llvm::StringRef getOperandName(unsigned operand);
+  }];
   let hasVerifier = 1;
 }
 

@@ -155,7 +155,7 @@ struct AttentionLoops {
     builder.sequence({t, s}).channels({h, g, d});
   }
 
-  // Adds lengths, bias, slopes and documents. Bias and slopes stay in f32.
+  // Adds lengths, bias, slopes and documents. Bias and slopes stay in f32, as sinks do.
   template <typename OpTy> void addScores(RuleBuilder &builder, OpTy op) const {
     if (op.getLengths())
       builder.operand({q[0]});
@@ -214,13 +214,13 @@ template <typename OpTy> OpRule attentionRule(OpTy op, OpRule rule) {
 // are whole: keys, whose maximum and sum each row needs (as the rows of a softmax; ring attention
 // would be stages with another merge); and head_dim, the sum of a matrix product within the op.
 // Queries are split by context parallelism alone, for which partitioning takes causal masks apart.
-// Zero heads give zero results. lse of a padded head is log(keys), but only padded heads read it.
+// Zero heads give zero results. lse of a padded head is not zero, but only padded heads read it.
 OpRule AttentionOp::getRule() {
   RuleBuilder builder;
   AttentionLoops loops(builder, *this, /*hasBiasGradient=*/false, LoopKind::Parallel);
   builder.operand(loops.q).operand(loops.k).operand(loops.v);
   if (getSinks())
-    builder.operand({loops.q[2]});
+    builder.completeOperand({loops.q[2]});
   loops.addScores(builder, *this);
   builder.scalars(*this).result(loops.out);
   if (getLse())

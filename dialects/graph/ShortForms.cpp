@@ -1,7 +1,6 @@
 // Writes out the short forms of ops: derives the omitted results, operands and numbers.
 #include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/NnOps.h"
-#include "dialects/graph/PointOps.h"
 #include "dialects/graph/ShapeOps.h"
 #include "dialects/graph/Verify.h"
 
@@ -86,24 +85,6 @@ bool AttentionOp::isShort() {
   return !getLse() || !getScale() || (!getDropout().isZero() && !getId());
 }
 
-// Returns the result of attention [batch, queries, heads, head_dim] with a score of each head that
-// has no value: times sigmoid(lse - sink).
-static Operation *sink(OpBuilder &builder, Location loc, Value result, Value lse, Value sinks) {
-  RankedTensorType rows = tensorType(lse), type = tensorType(result);
-  int64_t heads = rows.getDimSize(1);
-  Type f32 = builder.getF32Type();
-  Value each = ReshapeOp::create(builder, loc, RankedTensorType::get({heads, 1}, f32), sinks);
-  Value over = SubtractOp::create(builder, loc, rows, lse, each);
-  Value kept =
-      PointOp::create(builder, loc, rows, over, PointFunction::Sigmoid, ArrayRef<double>());
-  SmallVector<int64_t> shape{rows.getDimSize(0), rows.getDimSize(2), heads};
-  kept = TransposeOp::create(builder, loc, RankedTensorType::get(shape, f32), kept,
-                             builder.getDenseI64ArrayAttr({0, 2, 1}));
-  shape.push_back(1);
-  kept = ReshapeOp::create(builder, loc, RankedTensorType::get(shape, f32), kept);
-  return MultiplyOp::create(builder, loc, type, result, kept);
-}
-
 void AttentionOp::writeOut(OpBuilder &builder, llvm::function_ref<int64_t()> nextStream) {
   RankedTensorType q = tensorType(getQ());
   Type lse = RankedTensorType::get({q.getDimSize(0), q.getDimSize(2), q.getDimSize(1)},
@@ -117,13 +98,11 @@ void AttentionOp::writeOut(OpBuilder &builder, llvm::function_ref<int64_t()> nex
     std::tie(seed, step) = readKey(builder, getLoc());
     stream = builder.getI64IntegerAttr(nextStream());
   }
-  auto complete = AttentionOp::create(
-      builder, getLoc(), getResult().getType(), lse, getQ(), getK(), getV(), Value(), getLengths(),
-      getBias(), getSlopes(), getDocuments(), seed, step, getCausalAttr(), getSlidingAttr(),
-      getPrefixAttr(), getSoftCapAttr(), scale, getDropoutAttr(), stream, getWindowsAttr());
-  if (!getSinks())
-    return replace(*this, complete);
-  replace(*this, sink(builder, getLoc(), complete.getResult(), complete.getLse(), getSinks()));
+  replace(*this,
+          AttentionOp::create(builder, getLoc(), getResult().getType(), lse, getQ(), getK(), getV(),
+                              getSinks(), getLengths(), getBias(), getSlopes(), getDocuments(),
+                              seed, step, getCausalAttr(), getSlidingAttr(), getPrefixAttr(),
+                              getSoftCapAttr(), scale, getDropoutAttr(), stream, getWindowsAttr()));
 }
 
 bool DropoutOp::isShort() { return !getId(); }

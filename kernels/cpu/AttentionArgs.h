@@ -14,7 +14,8 @@ namespace dtc::cpu {
 // is never stored. Query i is at the position of key i + keys - queries; causal: it sees keys up to
 // its position. Query head h reads kv head h / (heads/kvHeads); heads % kvHeads == 0. A query that
 // sees no key gives zeros, and -inf for lse. With documents it sees keys of the number that its own
-// key has.
+// key has. With sinks the softmax's sum, and so lse, has one more term for each query, whose score
+// is that of its head and which has no value: lse of a query that sees no key is its sink.
 //   q       [batch, queries, heads, headDim]
 //   k       [batch, keys, kvHeads, headDim]
 //   v       [batch, keys, kvHeads, valueDim]
@@ -48,12 +49,15 @@ struct AttentionArgs {
   const float *slopes = nullptr;
   // [batch, keys]: the number of each key's document, which never falls in a sample; null: one
   const int32_t *documents = nullptr;
+  // [heads]: the score of each head's sink, not scaled; null: none. Forward only
+  const float *sinks = nullptr;
   int64_t sampleKeys = INT64_MAX; // set by the kernels: the length of one sample
   // [batch, keys], set by the kernels: the first key of each key's document, and one past its last
   const int32_t *documentBegin = nullptr, *documentEnd = nullptr;
 };
 
-// Gradients of attention(); `out` and `lse` are its results. scratch: f32 [batch, heads, queries].
+// Gradients of attention(); `out` and `lse` are its results. Sinks, which lse has, are not read:
+// their gradient is not made here. scratch: f32 [batch, heads, queries].
 // dbias, which is summed over the dims of size 1 of bias, computes the scores once more.
 // Source: Dao 2023, arXiv:2307.08691, algorithm 2.
 struct AttentionGradArgs {

@@ -88,17 +88,30 @@ void dropWeights(const AttentionArgs &args, const ScoreBlock &at, const ForwardW
   }
 }
 
+// Adds a sink, a score without a value in units of log 2, to the running maximum and sum of one
+// row. Returns the factor of what was summed before.
+float addSink(float sink, float &largest, float &sum) {
+  float now = sink > largest ? sink : largest;
+  float subtract = now == -__builtin_inff() ? 0 : now;
+  float shrink = __builtin_exp2f(largest - subtract);
+  sum = sum * shrink + __builtin_exp2f(sink - subtract);
+  largest = now;
+  return shrink;
+}
+
 void writeRows(const AttentionArgs &args, const ScoreBlock &at, const ForwardWorkspace &w) {
   int64_t dim = valueDim(args), columns = roundUp(dim, kTileColumns);
   int64_t stride = args.heads * dim;
   float *out = args.out + (at.batchIndex * args.queries + at.query) * stride + at.head * dim;
   float *lse = args.lse + (at.batchIndex * args.heads + at.head) * args.queries + at.query;
   for (int64_t row = 0; row < at.rows; ++row) {
-    float sum = w.rowSum[row];
-    float inverse = sum == 0 ? 0 : 1 / sum; // no key seen: 0, not 0/0
+    float sum = w.rowSum[row], largest = w.rowMax[row], kept = 1;
+    if (args.sinks)
+      kept = addSink(args.sinks[at.head] * kLog2E, largest, sum);
+    float inverse = sum == 0 ? 0 : kept / sum; // no key seen: 0, not 0/0
     for (int64_t d = 0; d < dim; ++d)
       out[row * stride + d] = w.sum[row * columns + d] * inverse;
-    lse[row] = sum == 0 ? -__builtin_inff() : w.rowMax[row] * kLn2 + __builtin_logf(sum);
+    lse[row] = sum == 0 ? -__builtin_inff() : largest * kLn2 + __builtin_logf(sum);
   }
 }
 

@@ -86,6 +86,8 @@ AttentionArgs ofHeads(const AttentionArgs &args, int64_t batchIndex, int64_t hea
   one.biasSizes[1] = strides.head > 0 ? heads : 1;
   if (args.slopes)
     one.slopes += head;
+  if (args.sinks)
+    one.sinks += head;
   return one;
 }
 

@@ -65,10 +65,10 @@ bool isPlain(const AttentionParams &p) {
 }
 
 // Chooses the kernel. The tensor-core kernels need a positive scale: they take the largest score of
-// a row before scaling. They have no registers left for soft caps.
+// a row before scaling. They have no registers left for soft caps, nor for sinks beside dropout.
 Choice choose(ElementType type, const AttentionParams &p, bool gradient) {
-  bool narrow =
-      type != ElementType::F32 && hasWholeVectors(p, gradient) && p.scale > 0 && isPlain(p);
+  bool narrow = type != ElementType::F32 && hasWholeVectors(p, gradient) && p.scale > 0 &&
+                isPlain(p) && !(p.hasSinks && p.keptFrom > 0);
   int headDim = narrow ? paddedTo(p.headDim, {32, 64, 96, 128, 192, 256})
                        : paddedTo(widestDim(p), {32, 64, 128, 256});
   return {type, narrow, p.keptFrom > 0, headDim};

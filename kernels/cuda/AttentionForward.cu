@@ -1,4 +1,5 @@
-// Attention forward of 16-bit tensors by tensor cores: out = softmax(scale * q k^T + mask) v.
+// Attention forward of 16-bit tensors by tensor cores: out = softmax(scale * q k^T + mask) v. Sinks
+// are in the softmax's sum; kernels with dropout, which have no registers left, do not have them.
 //
 // Shapes: q, out [batch, queries, heads, headDim], k, v [batch, keys, kvHeads, headDim], any
 // strides of whole 16 bytes; lse f32 [batch, heads, queries]; headDim a multiple of 8.
@@ -91,13 +92,16 @@ template <typename T, int D, int kKeys, bool kDropout> struct RowTile {
         scores[n][i] *= dropout.factor(query + g + i / 2 * 8, key + 8 * n + t + i % 2);
   }
 
-  // Writes lse, and returns the factors of rows g and g + 8.
-  DTC_DEVICE void finish(const AttentionParams &p, float *lse, int query, float (&factors)[2]) {
+  // Writes lse of a head, and returns the factors of rows g and g + 8.
+  DTC_DEVICE void finish(const AttentionParams &p, int head, float *lse, int query,
+                         float (&factors)[2]) {
     int lane = static_cast<int>(threadIndex() % kWarp), g = lane / 4;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      float sum = sumOver<4>(rows[half].sum);
-      factors[half] = sum == 0 ? 0 : 1 / sum; // no key seen: 0, not 0/0
+      float sum = sumOver<4>(rows[half].sum), kept = 1;
+      if constexpr (!kDropout)
+        kept = addSink(p, head, p.scale * kLog2E, rows[half].maximum, sum);
+      factors[half] = sum == 0 ? 0 : kept / sum; // no key seen: 0, not 0/0
       int row = query + g + 8 * half;
       if (lane % 4 == 0 && row < p.queries)
         lse[row] =
@@ -204,7 +208,7 @@ template <typename T, int D, bool kDropout> DTC_DEVICE void forward(const Attent
   for (int m = 0; m < kRowTiles; ++m) {
     int row = firstRow + 16 * m;
     float factors[2];
-    rowTiles[m].finish(p, p.lse + statisticsRow(p, batchIndex, head), query + row, factors);
+    rowTiles[m].finish(p, head, p.lse + statisticsRow(p, batchIndex, head), query + row, factors);
     warpBarrier();
     queryTile.template put<T>(row, rowTiles[m].sums, factors[0], factors[1]);
     warpBarrier();

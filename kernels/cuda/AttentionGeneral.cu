@@ -141,7 +141,8 @@ template <typename T, int D, bool kDropout> struct Forward {
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
       float total = sumOver<16>(sum[i]);
-      factors[i] = total == 0 ? 0 : 1 / total; // no key seen: 0, not 0/0
+      float kept = addSink(p, at.head, 1, largest[i], total);
+      factors[i] = total == 0 ? 0 : kept / total; // no key seen: 0, not 0/0
       int query = at.first + threadY() + 16 * i;
       if (threadX() == 0 && query < p.queries)
         lse[query] = total == 0 ? -kInfinity : (largest[i] + log2Approximate(total)) * kLn2;

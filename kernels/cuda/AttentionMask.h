@@ -162,6 +162,21 @@ struct SoftCap {
   }
 };
 
+// Adds a head's sink, if it has one, to the softmax's sum of one row with the largest score
+// `largest`, which is in units of log 2 times 1 / `scale`, which is positive. Returns the factor of
+// what was summed before.
+DTC_DEVICE float addSink(const AttentionParams &p, int head, float scale, float &largest,
+                         float &sum) {
+  if (!p.hasSinks)
+    return 1;
+  float sink = p.sinks[head] * kLog2E / scale, now = maximum(largest, sink);
+  float subtract = now == -kInfinity ? 0 : now;
+  float shrink = exp2Approximate((largest - subtract) * scale);
+  sum = sum * shrink + exp2Approximate((sink - subtract) * scale);
+  largest = now;
+  return shrink;
+}
+
 // Returns the index of the first query of a head in lse and delta.
 DTC_DEVICE int64_t statisticsRow(const AttentionParams &p, int batchIndex, int head) {
   return (static_cast<int64_t>(batchIndex) * p.heads + head) * p.queries;

@@ -11,7 +11,7 @@ struct HeadStrides {
 };
 
 // Tensors have the kernel's type, except lse and delta, which are f32 [batch, heads, queries], and
-// bias and slopes, which are f32.
+// bias, slopes and sinks, which are f32.
 // Query head h reads kv head h / (heads / kvHeads).
 struct AttentionParams {
   const void *q, *k, *v;
@@ -27,6 +27,7 @@ struct AttentionParams {
   const float *bias, *slopes;
   float *dbias;
   const int32_t *documents;
+  const float *sinks; // of the forward pass only; kernels/cpu/AttentionArgs.h defines it
 
   HeadStrides qStrides, kStrides, vStrides, outStrides, doutStrides, dqStrides, dkStrides,
       dvStrides;
@@ -37,7 +38,7 @@ struct AttentionParams {
   float softCap;    // above 0, scaled scores s become softCap * tanh(s / softCap); 0: none
   int32_t valueDim; // head dim of v and out; 0: headDim
   int32_t prefix;   // number of first keys that all queries see
-  int32_t hasLengths, hasSlopes, hasDocuments; // 1: they are read
+  int32_t hasLengths, hasSlopes, hasDocuments, hasSinks; // 1: they are read
   int32_t biasSizes[4];    // samples, heads, queries and keys of bias, or 1; 0: none
   int32_t hasBiasGradient; // 1: dbias is written
 

@@ -237,12 +237,14 @@ struct LowerAttention : ExecLoweringInterface::ExternalModel<LowerAttention, gra
     exec::AttentionOp::create(
         emitter.instructions(), emitter.lookup(attention.getQ()), emitter.lookup(attention.getK()),
         emitter.lookup(attention.getV()), fields->seed, fields->step, fields->lengths, fields->bias,
-        fields->slopes, fields->documents, emitter.define(attention.getResult()),
-        emitter.define(attention.getLse()), fields->batch, fields->queries, fields->keys,
-        fields->heads, fields->kvHeads, fields->headDim, fields->valueDim, fields->rows[0],
-        fields->rows[1], fields->rows[2], attention.getCausal(), fields->window, fields->prefix,
-        fields->biasSizes, fields->softCap, *attention.getScale(), attention.getDropout(),
-        fields->id, fields->firstBatch, fields->firstHead, fields->totalHeads,
+        fields->slopes, fields->documents,
+        attention.getSinks() ? emitter.lookup(attention.getSinks()) : Value(),
+        emitter.define(attention.getResult()), emitter.define(attention.getLse()), fields->batch,
+        fields->queries, fields->keys, fields->heads, fields->kvHeads, fields->headDim,
+        fields->valueDim, fields->rows[0], fields->rows[1], fields->rows[2], attention.getCausal(),
+        fields->window, fields->prefix, fields->biasSizes, fields->softCap, *attention.getScale(),
+        attention.getDropout(), fields->id, fields->firstBatch, fields->firstHead,
+        fields->totalHeads,
         /*stream=*/0);
     return success();
   }

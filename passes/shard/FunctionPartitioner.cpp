@@ -13,6 +13,7 @@
 #include "passes/shard/StepMesh.h"
 
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 
@@ -352,22 +353,46 @@ static bool splitsQueries(const graph::OpRule &rule, ArrayRef<int> split) {
   return llvm::any_of(split, [&](int choice) { return isQueries(rule, choice); });
 }
 
+// Returns the words for an operand or attribute of attention.
+static std::string wordsOf(StringRef name) {
+  return llvm::StringSwitch<std::string>(name)
+      .Case("sliding", "a sliding window")
+      .Case("prefix", "a prefix")
+      .Case("bias", "a causal mask with a bias")
+      .Case("lengths", "a causal mask with lengths")
+      .Default(name.str());
+}
+
+// Returns words for what attention has that hinders ranks from having a part of its queries: all
+// operands and attributes but those for which such a part is known to be right.
+template <typename OpTy> static std::optional<std::string> hindersSplit(OpTy attention) {
+  constexpr StringLiteral operands[] = {"q", "k", "v", "out", "lse", "dout", "dlse", "sinks"};
+  constexpr StringLiteral withoutCausal[] = {"lengths", "bias"};
+  constexpr StringLiteral attributes[] = {"causal", "scale",   "soft_cap",
+                                          "id",     "windows", "operandSegmentSizes"};
+  for (NamedAttribute each : attention->getAttrs()) {
+    StringRef name = each.getName().getValue();
+    bool isNothing = name == "dropout" && attention.getDropout().isZero();
+    if (!name.contains('.') && !isNothing && !llvm::is_contained(attributes, name))
+      return wordsOf(name);
+  }
+  for (unsigned index = 0; index < attention->getNumOperands(); ++index) {
+    StringRef name = attention.getOperandName(index);
+    if (!llvm::is_contained(operands, name) &&
+        (attention.getCausal() || !llvm::is_contained(withoutCausal, name)))
+      return wordsOf(name);
+  }
+  return std::nullopt;
+}
+
 // Fails for attention whose queries no rank can have a part of: where the position of a query
 // counts beyond causality.
 static LogicalResult checkSplitQueries(Operation *op) {
   auto check = [&](auto attention) {
     bool isCausal = attention.getCausal();
-    const char *has = !attention.getDropout().isZero()     ? "dropout"
-                      : attention.getSliding()             ? "a sliding window"
-                      : attention.getSlopes()              ? "slopes"
-                      : attention.getPrefix()              ? "a prefix"
-                      : attention.getDocuments()           ? "documents"
-                      : isCausal && attention.getBias()    ? "a causal mask with a bias"
-                      : isCausal && attention.getLengths() ? "a causal mask with lengths"
-                                                           : nullptr;
-    if (has)
+    if (std::optional<std::string> has = hindersSplit(attention))
       return LogicalResult(op->emitOpError("has ")
-                           << has
+                           << *has
                            << ", which dtc can't compile with cp_kind=all-gather yet; plan "
                               "with --fix cp_kind=all-to-all");
     ArrayRef<int64_t> q = attention.getQ().getType().getShape();
@@ -482,7 +507,10 @@ LogicalResult FunctionPartitioner::rewriteSplitAttention(Operation &op, const gr
     values[op.getResult(index)] = {value, placement};
   };
   if (auto forward = dyn_cast<graph::AttentionOp>(op)) {
-    auto [out, lse] = attention.forward(forward, local(kQuery), keys);
+    Value sinks;
+    if (forward.getSinks())
+      sinks = local(forward.getSinksMutable()[0].getOperandNumber());
+    auto [out, lse] = attention.forward(forward, local(kQuery), sinks, keys);
     set(0, out, placements[0]);
     set(1, lse, placements[1]);
     return success();

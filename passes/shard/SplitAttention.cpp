@@ -41,7 +41,7 @@ Value SplitAttention::inF32(Value x) const {
   return graph::CastOp::create(builder, loc, type.clone(builder.getF32Type()), x);
 }
 
-SplitAttention::Result SplitAttention::forward(graph::AttentionOp op, Value q,
+SplitAttention::Result SplitAttention::forward(graph::AttentionOp op, Value q, Value sinks,
                                                const Keys &keys) const {
   RankedTensorType rows = typeOf(q);
   SmallVector<int64_t> shape(rows.getShape());
@@ -49,14 +49,14 @@ SplitAttention::Result SplitAttention::forward(graph::AttentionOp op, Value q,
       RankedTensorType::get({shape[0], shape[2], shape[1]}, builder.getF32Type());
   shape[3] = typeOf(op.getResult()).getDimSize(3);
   RankedTensorType outType = rows.clone(shape);
-  auto attend = [&](Value k, Value v, Value lengths, UnitAttr causal) {
+  auto attend = [&](Value k, Value v, Value ofSinks, Value lengths, UnitAttr causal) {
     return graph::AttentionOp::create(
-        builder, loc, outType, lseType, q, k, v, Value(), lengths, Value(), Value(), Value(),
+        builder, loc, outType, lseType, q, k, v, ofSinks, lengths, Value(), Value(), Value(),
         Value(), Value(), causal, IntegerAttr(), IntegerAttr(), op.getSoftCapAttr(),
         op.getScaleAttr(), op.getDropoutAttr(), IntegerAttr(), ArrayAttr());
   };
-  auto before = attend(keys.all, keys.allValues, lengthsOf(q), UnitAttr());
-  auto own = attend(keys.own, keys.ownValues, Value(), builder.getUnitAttr());
+  auto before = attend(keys.all, keys.allValues, Value(), lengthsOf(q), UnitAttr());
+  auto own = attend(keys.own, keys.ownValues, sinks, Value(), builder.getUnitAttr());
   auto point = [&](graph::PointFunction function, Value x, ArrayRef<double> parameters = {}) {
     return graph::PointOp::create(builder, loc, typeOf(x), x, function, parameters);
   };

@@ -13,7 +13,8 @@ namespace dtc {
 // length. With their sums of exponentials lse, s = sigmoid(lse_own - lse_before) is the share of
 // the own keys:
 //   out = out_before + s (out_own - out_before),  lse = lse_own - log s
-// in f32. Gradients are those of both, with the joined out and lse, whose scores are the same.
+// in f32. Sinks are of the own part alone, so that lse has them once. Gradients are those of both,
+// with the joined out and lse, whose scores are the same.
 // Source: Dao 2023, arXiv:2307.08691; Liu et al. 2023, arXiv:2310.01889.
 class SplitAttention {
 public:
@@ -34,8 +35,8 @@ public:
   SplitAttention(mlir::OpBuilder &builder, mlir::Location loc, const graph::DimSplit &split)
       : builder(builder), loc(loc), split(split) {}
 
-  // Returns what the rank has of the results of `op`.
-  Result forward(graph::AttentionOp op, mlir::Value q, const Keys &keys) const;
+  // Returns what the rank has of the results of `op`. `sinks` may be null.
+  Result forward(graph::AttentionOp op, mlir::Value q, mlir::Value sinks, const Keys &keys) const;
   // The operands of the gradient that are of the rank's part; `dlse` may be null.
   struct Saved {
     mlir::Value q, out, lse, dout, dlse;

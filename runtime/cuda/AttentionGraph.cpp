@@ -204,7 +204,7 @@ void Builder::backward() {
 bool isCudnnCase(const AttentionCase &attention) {
   const AttentionParams &p = attention.params;
   if (attention.type == ElementType::F32 || p.keptFrom > 0 || p.window > 0 || p.softCap > 0 ||
-      p.dlse || p.prefix > 0 || p.hasLengths || p.hasSlopes || p.hasDocuments ||
+      p.dlse || p.prefix > 0 || p.hasLengths || p.hasSlopes || p.hasDocuments || p.hasSinks ||
       p.biasSizes[0] > 0 || p.valueDim > 0)
     return false;
   // cuDNN has no engine for a gradient of one query and one key.

@@ -94,10 +94,10 @@ Status run(const format::GroupedGemm &op, const Command &command, cpu::ThreadPoo
   return {};
 }
 
-// The buffers of documents, the last ones of attention and of its gradient.
-constexpr size_t kDocuments = 10, kGradDocuments = 17;
+// The buffers of documents, which differ in attention and its gradient, and of attention's sinks.
+constexpr size_t kDocuments = 10, kSinks = 11, kGradDocuments = 17;
 
-// Returns the arguments of attention whose documents are buffer `documents`.
+// Returns the arguments of attention whose documents are buffer `documents`; without sinks.
 cpu::AttentionArgs attentionArgs(const Command &command, const format::Attention &op,
                                  size_t documents) {
   cpu::AttentionArgs args{.q = asFloat(command.buffers[0]),
@@ -154,14 +154,15 @@ cpu::NarrowTensors narrowTensors(const Command &command, ElementType type) {
 Status run(const format::Attention &op, const Command &command, cpu::ThreadPool &pool) {
   ElementType type;
   DTC_RETURN_IF_ERROR(findElementType(op.dtype(), type));
+  cpu::AttentionArgs args = attentionArgs(command, op, kDocuments);
+  args.sinks = asFloat(command.buffers[kSinks]);
   switch (type) {
   case ElementType::F32:
-    cpu::attention(attentionArgs(command, op, kDocuments), pool);
+    cpu::attention(args, pool);
     break;
   case ElementType::BF16:
   case ElementType::F16:
-    cpu::narrowAttention(attentionArgs(command, op, kDocuments), narrowTensors(command, type),
-                         pool);
+    cpu::narrowAttention(args, narrowTensors(command, type), pool);
     break;
   }
   return {};

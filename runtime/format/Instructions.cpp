@@ -168,7 +168,8 @@ void describeScores(const Attention &op, Description &d) {
   readsIf("slopes", op.slopes(), DType::f32, op.heads(), d);
 }
 
-// Describes the documents of keys, the last buffer of attention and of its gradient.
+// Describes the documents of keys, the last buffer of attention's gradient, and of attention that
+// before its sinks.
 void describeDocuments(const Attention &op, Description &d) {
   d.require(op.documents() == noBuffer || (op.prefix() == 0 && op.keys() >= op.queries()),
             "'documents' with a prefix of ", op.prefix(), ", ", op.queries(), " queries and ",
@@ -235,6 +236,7 @@ void describeAttention(const Attention &op, bool isForward, Description &d) {
 void describe(const Attention &op, Description &d) {
   describeAttention(op, true, d);
   describeDocuments(op, d);
+  readsIf("sinks", op.sinks(), DType::f32, op.heads(), d);
 }
 
 void describe(const AttentionGrad &op, Description &d) {
@@ -250,6 +252,7 @@ void describe(const AttentionGrad &op, Description &d) {
   d.writes("scratch", op.scratch(), DType::f32, elements.lse);
   readsIf("dlse", op.dlse(), DType::f32, elements.lse, d);
   d.require(op.dbias() == noBuffer || forward.bias() != noBuffer, "'dbias' without a bias");
+  d.require(forward.sinks() == noBuffer, "'sinks' in a gradient, whose 'lse' has them");
   if (op.dbias() == noBuffer)
     d.absent("dbias");
   else

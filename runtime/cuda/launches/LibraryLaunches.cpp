@@ -41,8 +41,8 @@ uint64_t valueDimOf(const format::Attention &op) {
   return op.value_dim() ? op.value_dim() : op.head_dim();
 }
 
-// The buffers of documents, the last ones of attention and of its gradient.
-constexpr size_t kDocuments = 10, kGradDocuments = 17;
+// The buffers of documents, which differ in attention and its gradient, and of attention's sinks.
+constexpr size_t kDocuments = 10, kSinks = 11, kGradDocuments = 17;
 
 // Sets which keys there are, and what is added to scores.
 void setScores(const LibraryOperands &operands, const format::Attention &op,
@@ -101,6 +101,8 @@ Status plan(const format::Attention &op, const LibraryOperands &operands,
   DTC_RETURN_IF_ERROR(findElementType(op.dtype(), type));
   cuda::AttentionParams params = attentionParams(operands, op);
   params.documents = reinterpret_cast<const int32_t *>(operands.buffers[kDocuments]);
+  params.sinks = reinterpret_cast<const float *>(operands.buffers[kSinks]);
+  params.hasSinks = op.sinks() != format::noBuffer ? 1 : 0;
   std::string wrong = cuda::planAttention(type, params, planned.launches);
   return finish(wrong, params, planned);
 }

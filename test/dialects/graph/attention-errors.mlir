@@ -163,10 +163,10 @@ graph.func @attention_c15(%q: tensor<?x8x4x16xf32>, %s: tensor<2xf32>) {
 
 // -----
 
-// attention_c15_lse
-graph.func @attention_c15_lse(%q: tensor<?x8x4x16xf32>, %s: tensor<4xf32>) {
-  // expected-error @+1 {{'graph.attention' op has 'sinks' and 'lse', which is that of the softmax without them}}
-  %0, %l = graph.attention %q, %q, %q sinks %s : (tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<4xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
+// attention_c15_f32
+graph.func @attention_c15_f32(%q: tensor<?x8x4x16xbf16>, %s: tensor<4xbf16>) {
+  // expected-error @+1 {{'graph.attention' op 'sinks' has element type 'bf16'}}
+  %0, %l = graph.attention %q, %q, %q sinks %s : (tensor<?x8x4x16xbf16>, tensor<?x8x4x16xbf16>, tensor<?x8x4x16xbf16>, tensor<4xbf16>) -> (tensor<?x8x4x16xbf16>, tensor<?x4x8xf32>)
   graph.return
 }
 

@@ -86,6 +86,10 @@ graph.func @attention(%q: tensor<?x8x4x16xf32>, %k: tensor<?x8x2x16xf32>, %seed:
   // CHECK: graph.attention %{{.*}}, %{{.*}}, %{{.*}} lengths %{{.*}} bias %{{.*}} slopes %{{.*}} causal prefix 4 scale 2.500000e-01 :
   // expected-remark @+1 {{loops 0:? parallel, 1:2 parallel, 2:2 parallel, 3:8 parallel, 4:8 whole, 5:16 whole; [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, -], [0], [-, 1*2, 3, 4], [1*2] -> [0, 3, 1*2, -], [0, 1*2, 3]; 6.25 flops per point, attention of batch 0 1 2 m 3 n 4 k 5, causal, zero-preserving; fed 2; sequence 3, 4; channels 1, 2, 5}}
   %3, %lse3 = graph.attention %q, %k, %w lengths %n bias %b slopes %s causal prefix 4 scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x24xf32>, tensor<?xi32>, tensor<1x4x8x8xf32>, tensor<4xf32>) -> (tensor<?x8x4x24xf32>, tensor<?x4x8xf32>)
+  // Sinks split with the heads.
+  // CHECK: graph.attention %{{.*}}, %{{.*}}, %{{.*}} sinks %{{.*}} causal scale 2.500000e-01 :
+  // expected-remark @+1 {{[0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5], [1*2] -> [0, 3, 1*2, 5], [0, 1*2, 3]; 4 flops per point}}
+  %5, %lse5 = graph.attention %q, %k, %k sinks %s causal scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<4xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
   // Documents have the batch and the keys.
   // CHECK: graph.attention %{{.*}}, %{{.*}}, %{{.*}} documents %{{.*}} causal scale 2.500000e-01 :
   // expected-remark @+1 {{[0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5], [0, 4] -> [0, 3, 1*2, 5], [0, 1*2, 3]; 4 flops per point}}

@@ -155,6 +155,30 @@ module @attention_scores {
 }
 
 // -----
+// Sinks are of the forward instruction alone: lse has them.
+
+// CHECK-LABEL: module @attention_with_sinks
+module @attention_with_sinks {
+  graph.parameter @q : tensor<2x4x4x8xf32> init zeros
+  graph.parameter @z : tensor<4xf32> init zeros
+  graph.func @microbatch() {
+    %q = graph.get @q : tensor<2x4x4x8xf32>
+    %z = graph.get @z : tensor<4xf32>
+    // CHECK: exec.attention %q, %q, %q sinks %z to %[[O:.*]], %[[LSE:.*]] batch 2
+    %o, %lse = graph.attention %q, %q, %q sinks %z causal scale 0.25
+      : (tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>, tensor<4xf32>) -> (tensor<2x4x4x8xf32>, tensor<2x4x4xf32>)
+    // CHECK: exec.attention_grad %q, %q, %q, %[[O]], %[[LSE]], %[[O]] to
+    %dq, %dk, %dv = graph.attention_grad %q, %q, %q, %o, %lse, %o causal scale 0.25
+      : (tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>, tensor<2x4x4xf32>,
+         tensor<2x4x4x8xf32>) -> (tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>)
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
+
+// -----
 // Documents are the instruction's, too.
 
 // CHECK-LABEL: module @attention_of_documents

@@ -20,6 +20,7 @@ struct Case {
   std::array<int, 4> bias = {}; // zeros: none
   bool hasSlopes = false;
   int document = 0; // tokens of every second document, between which are those of one; 0: none
+  bool hasSinks = false;
 
   int valueColumns() const { return valueDim > 0 ? valueDim : headDim; }
 };
@@ -29,9 +30,9 @@ std::ostream &operator<<(std::ostream &out, const Case &c) {
              << c.kvHeads << "x" << c.headDim << (c.causal ? " causal" : "") << " dropout "
              << c.dropout << " gap " << c.gap << " window " << c.window << " soft cap " << c.softCap
              << " value dim " << c.valueDim << " prefix " << c.prefix
-             << (c.hasLengths ? " lengths" : "") << " bias " << c.bias[0] << "x" << c.bias[1] << "x"
-             << c.bias[2] << "x" << c.bias[3] << (c.hasSlopes ? " slopes" : "") << " document "
-             << c.document;
+             << (c.hasLengths ? " lengths" : "") << (c.hasSinks ? " sinks" : "") << " bias "
+             << c.bias[0] << "x" << c.bias[1] << "x" << c.bias[2] << "x" << c.bias[3]
+             << (c.hasSlopes ? " slopes" : "") << " document " << c.document;
 }
 
 constexpr int64_t kSeed = 0x123456789abcdef, kStep = 7;
@@ -105,6 +106,9 @@ public:
     if (c.hasSlopes)
       for (int head = 0; head < c.heads; ++head)
         slopes.push_back(std::exp2(-static_cast<float>(head + 2)));
+    if (c.hasSinks) // from one that hardly matters to one that takes most of the weight
+      for (int head = 0; head < c.heads; ++head)
+        sinks.push_back(static_cast<float>(head * 5 % 16) - 6);
     for (int i = 0; c.document > 0 && i < c.batch * c.keys; ++i) {
       int key = i % c.keys + i / c.keys * 3; // samples begin at other places of their documents
       documents.push_back(key / (c.document + 1) * 2 + (key % (c.document + 1) == c.document));
@@ -136,6 +140,7 @@ public:
     args.lengths = c.hasLengths ? lengths.data() : nullptr;
     args.slopes = c.hasSlopes ? slopes.data() : nullptr;
     args.documents = c.document > 0 ? documents.data() : nullptr;
+    args.sinks = c.hasSinks ? sinks.data() : nullptr;
     std::vector<float> dbias(bias.size());
     if (!bias.empty()) {
       args.bias = bias.data();
@@ -194,6 +199,8 @@ public:
       p.slopes = gpu.upload(slopes);
     if (c.document > 0)
       p.documents = gpu.upload(documents);
+    if (c.hasSinks)
+      p.sinks = gpu.upload(sinks);
     std::vector<Launch> launches;
     EXPECT_EQ(planAttention(c.type, p, launches), "");
     gpu.launch(launches, &p, seed);
@@ -222,6 +229,7 @@ private:
     p.vStrides = p.dvStrides = v.strides(c.keys);
     p.valueDim = c.valueDim, p.prefix = c.prefix;
     p.hasLengths = c.hasLengths, p.hasSlopes = c.hasSlopes, p.hasDocuments = c.document > 0;
+    p.hasSinks = c.hasSinks;
     std::copy(c.bias.begin(), c.bias.end(), p.biasSizes);
     p.hasBiasGradient = !bias.empty();
     p.batch = c.batch, p.queries = c.queries, p.keys = c.keys;
@@ -238,7 +246,7 @@ private:
   Tensor q, k, v, out, dout, dq, dk, dv;
   std::vector<float> dlse; // empty: lse has no gradient
   std::vector<int32_t> lengths, documents;
-  std::vector<float> bias, slopes;
+  std::vector<float> bias, slopes, sinks;
 };
 
 // f32 sums in another order and has an exp2 of 2 ulp; in 16 bits, weights are rounded before the
@@ -369,6 +377,60 @@ INSTANTIATE_TEST_SUITE_P(
              .causal = true,
              .batch = 1,
              .valueDim = 128}));
+
+// Sinks of every kernel: those of tensor cores with windows, grouped heads, dropout and queries
+// that see no key, and the general ones with the scores that only they have.
+INSTANTIATE_TEST_SUITE_P(
+    Sinks, AttentionKernel,
+    testing::Values(
+        Case{.queries = 1, .keys = 1, .hasSinks = true},
+        Case{.queries = 65, .keys = 65, .heads = 4, .headDim = 20, .gap = 5, .hasSinks = true},
+        Case{.queries = 33, .keys = 31, .heads = 4, .headDim = 32, .hasSinks = true},
+        Case{.queries = 150,
+             .keys = 150,
+             .heads = 4,
+             .headDim = 32,
+             .causal = false,
+             .dropout = 0.2f,
+             .window = 20,
+             .softCap = 2.0f,
+             .hasLengths = true,
+             .hasSinks = true},
+        Case{.queries = 70,
+             .keys = 70,
+             .heads = 4,
+             .headDim = 32,
+             .bias = {1, 4, 70, 70},
+             .hasSlopes = true,
+             .document = 20,
+             .hasSinks = true},
+        Case{.type = BF16, .queries = 65, .keys = 65, .heads = 4, .kvHeads = 1, .hasSinks = true},
+        Case{.type = BF16, .queries = 33, .keys = 31, .heads = 4, .hasSinks = true},
+        Case{.type = BF16, .queries = 300, .keys = 64, .heads = 2, .hasSinks = true},
+        Case{.type = BF16,
+             .queries = 150,
+             .keys = 150,
+             .heads = 4,
+             .headDim = 64,
+             .dropout = 0.2f,
+             .gap = 8,
+             .window = 33,
+             .hasSinks = true},
+        Case{.type = BF16,
+             .queries = 65,
+             .keys = 97,
+             .heads = 4,
+             .headDim = 128,
+             .causal = false,
+             .hasSinks = true},
+        Case{.type = F16, .queries = 70, .keys = 70, .heads = 4, .headDim = 96, .hasSinks = true},
+        Case{.type = F16,
+             .queries = 40,
+             .keys = 40,
+             .heads = 4,
+             .headDim = 20,
+             .softCap = 5.0f,
+             .hasSinks = true}));
 
 // Blocks in front of windows, windows that end within blocks, and soft caps near and far from the
 // scores; keys that no query sees, and queries that see no key.

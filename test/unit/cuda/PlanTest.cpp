@@ -90,6 +90,18 @@ TEST(AttentionPlan, TakesNoTensorCoresForOtherMasksAndScores) {
   EXPECT_EQ(names(launches), std::vector<std::string>{"AttentionGeneral_forward_bf16_128"});
 }
 
+// Sinks are added to sums that the kernels have made; those with dropout have no registers left.
+TEST(AttentionPlan, TakesTensorCoresWithSinks) {
+  std::vector<Launch> launches;
+  AttentionParams p = attentionOf(64, 2, 2, 64, 1);
+  p.hasSinks = 1, p.window = 16;
+  ASSERT_EQ(planAttention(ElementType::BF16, p, launches), "");
+  EXPECT_EQ(names(launches), std::vector<std::string>{"AttentionForward_bf16_64"});
+  setDropout(p, 0.1f);
+  ASSERT_EQ(planAttention(ElementType::BF16, p, launches), "");
+  EXPECT_EQ(names(launches), std::vector<std::string>{"AttentionGeneral_forward_bf16_64_dropout"});
+}
+
 TEST(AttentionPlan, RefusesDocumentsWithAPrefixOrFewerKeys) {
   std::vector<Launch> launches;
   AttentionParams p = attentionOf(64, 2, 2, 64, 1);

@@ -416,7 +416,9 @@ ProgramBuilder sampleProgram(uint32_t ranks, std::vector<uint8_t> object, Sample
   builder.add(
       collective(CollectiveKind::all_gather, builder.group({0}), at.head, head, 64 / ranks));
   at.embedding = builder.add(lookUp(at.embed, tokens, at.x));
-  at.attention = builder.add(sampleAttention(at.x, mixed, lse, seed, step, tokens));
+  AttentionT forward = sampleAttention(at.x, mixed, lse, seed, step, tokens);
+  forward.sinks = at.x;
+  at.attention = builder.add(std::move(forward));
   at.gemm = builder.add(sampleGemm(mixed, head, z));
   at.launch = builder.add(launch(meanSquare, {z, at.loss}, 1));
   at.record = builder.add(record(0));

@@ -238,6 +238,25 @@ TEST(Gradient, OfAttentionWithGroupsMoreKeysAndMask) {
           false, /*numDifferentiable=*/3, numResults);
 }
 
+// Queries of samples with lengths of 0 see no key, but their sink.
+TEST(Gradient, OfAttentionWithSinks) {
+  for (const char *mask : {"", "causal ", "causal sliding 2 ", "causal soft_cap 0.5 "})
+    for (unsigned numResults : {1, 2}) // of lse, too
+      checkGradient(
+          "%q: tensor<2x3x4x3xf32>, %k: tensor<2x4x2x3xf32>, %v: tensor<2x4x2x2xf32>, "
+          "%z: tensor<4xf32>",
+          std::string("%0, %l = graph.attention %q, %k, %v sinks %z ") + mask +
+              "scale 0.7 : (tensor<2x3x4x3xf32>, tensor<2x4x2x3xf32>, tensor<2x4x2x2xf32>, "
+              "tensor<4xf32>) -> (tensor<2x3x4x2xf32>, tensor<2x4x3xf32>)",
+          false, /*numDifferentiable=*/4, numResults);
+  checkGradient("%q: tensor<6x3x2x3xf32>, %k: tensor<6x3x2x3xf32>, %v: tensor<6x3x2x3xf32>, "
+                "%z: tensor<2xf32>, %n: tensor<6xi32>",
+                "%0, %l = graph.attention %q, %k, %v sinks %z lengths %n scale 0.7 : "
+                "(tensor<6x3x2x3xf32>, tensor<6x3x2x3xf32>, tensor<6x3x2x3xf32>, tensor<2xf32>, "
+                "tensor<6xi32>) -> (tensor<6x3x2x3xf32>, tensor<6x2x3xf32>)",
+                false, /*numDifferentiable=*/4, /*numResults=*/2);
+}
+
 // Prefixes, lengths of 0 to 2 keys, biases of every broadcast, slopes and values of another head
 // dim.
 TEST(Gradient, OfAttentionWithOtherMasksAndScores) {

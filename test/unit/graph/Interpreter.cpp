@@ -167,6 +167,16 @@ public:
     return !isHidden;
   }
 
+  // Returns the sum of exponentials of query row (b, h, t), of whose scores it is `ofScores`: with
+  // a sink for attention, and that of lse for its gradient.
+  double totalOf(AttentionOp op, int64_t, int64_t h, int64_t, double ofScores) {
+    return op.getSinks() ? ofScores + std::exp(in(op.getSinks()).data[h]) : ofScores;
+  }
+  double totalOf(AttentionGradOp op, int64_t b, int64_t h, int64_t t, double) {
+    const Tensor &lse = in(op.getLse());
+    return std::exp(lse.data[(b * lse.dim(1) + h) * lse.dim(2) + t]);
+  }
+
   // Returns the weights of query row (b, h, t), after softmax. `caps` are the derivatives of soft
   // caps.
   template <typename OpTy>
@@ -197,6 +207,7 @@ public:
       scores[s] = std::exp(scores[s]);
       total += scores[s];
     }
+    total = totalOf(op, b, h, t, total);
     for (double &score : scores)
       score = total == 0 ? 0 : score / total;
     if (lse)

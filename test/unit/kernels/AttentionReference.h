@@ -21,6 +21,7 @@ struct AttentionSizes {
   std::vector<int64_t> bias = {}; // empty: none
   bool slopes = false;
   std::vector<int32_t> documents = {}; // [batch, keys]; empty: one
+  bool sinks = false;
 
   // Returns the head dim of values.
   int64_t valueColumns() const { return valueDim > 0 ? valueDim : headDim; }
@@ -44,7 +45,7 @@ inline std::string describe(const AttentionSizes &s) {
     words += ", bias " + std::to_string(size);
   if (!s.documents.empty())
     words += ", documents " + std::to_string(s.documents.back() - s.documents.front() + 1);
-  return words + (s.slopes ? ", slopes" : "");
+  return words + (s.slopes ? ", slopes" : "") + (s.sinks ? ", sinks" : "");
 }
 
 // Returns the numbers of documents of `batch` samples of `keys` tokens, whose lengths are those of
@@ -72,7 +73,7 @@ struct AttentionProblem {
   AttentionSizes sizes;
   AttentionArgs args;
   std::vector<float> q, k, v, dout, out, lse, dq, dk, dv, scratch;
-  std::vector<float> bias, dbias, slopes;
+  std::vector<float> bias, dbias, slopes, sinks;
   std::vector<float> dlse; // empty: lse has no gradient
 
   explicit AttentionProblem(const AttentionSizes &s, float dropout = 0) : sizes(s) {
@@ -145,6 +146,11 @@ private:
         slopes.push_back(std::exp2(-static_cast<float>(head + 1)));
       args.slopes = slopes.data();
     }
+    if (sizes.sinks) { // the least matters to queries that see nothing, the largest to all
+      for (int64_t head = 0; head < sizes.heads; ++head)
+        sinks.push_back(static_cast<float>(head * 5 % 16) - 6);
+      args.sinks = sinks.data();
+    }
   }
 };
 
@@ -215,6 +221,10 @@ private:
         weight[n] -= p.slopes[h] * std::abs(double(i + s.keys - s.queries - keys[n]));
       largest = std::max(largest, weight[n]);
     }
+    if (s.sinks) {
+      largest = std::max(largest, double(p.sinks[h]));
+      total = std::exp(p.sinks[h] - largest);
+    }
     for (int64_t n = 0; n < seen; ++n)
       total += weight[n] = std::exp(weight[n] - largest);
     lse[(b * s.heads + h) * s.queries + i] = largest + std::log(total);
@@ -255,6 +265,38 @@ private:
     return words[0] >= double(args.dropout) * 4294967296.0 ? 1 / (1 - double(args.dropout)) : 0;
   }
 };
+
+// Adds attention with sinks: with each mask and score, and with queries that see no key.
+inline void addSinks(std::vector<AttentionSizes> &sizes) {
+  for (bool causal : {false, true})
+    for (int64_t tokens : {1, 33, 200})
+      sizes.push_back({.batch = 2,
+                       .queries = tokens,
+                       .keys = tokens,
+                       .heads = 4,
+                       .kvHeads = 2,
+                       .headDim = 16,
+                       .causal = causal,
+                       .sinks = true});
+  AttentionSizes all{.batch = 3,
+                     .queries = 300,
+                     .keys = 300,
+                     .heads = 4,
+                     .kvHeads = 1,
+                     .headDim = 24,
+                     .causal = true,
+                     .sinks = true};
+  auto add = [&](auto change) { change(sizes.emplace_back(all)); };
+  add([](AttentionSizes &s) { s.window = 20; });
+  add([](AttentionSizes &s) { s.window = 20, s.causal = false; });
+  add([](AttentionSizes &s) { s.window = 40, s.softCap = 2; });
+  add([](AttentionSizes &s) { s.prefix = 100, s.valueDim = 40; });
+  add([](AttentionSizes &s) { s.lengths = {300, 130, 0}; });
+  add([](AttentionSizes &s) { s.bias = {1, 4, 300, 300}, s.slopes = true; });
+  add([](AttentionSizes &s) { s.documents = documentsOf(3, 300, {35, 1, 90}); });
+  add([](AttentionSizes &s) { s.keys = 33; });
+  add([](AttentionSizes &s) { s.keys = 0; });
+}
 
 // Returns edge sizes of tokens, heads and head dimension, with all masks.
 inline std::vector<AttentionSizes> edgeSizes() {
@@ -392,6 +434,7 @@ inline std::vector<AttentionSizes> edgeSizes() {
                    .headDim = 8,
                    .causal = false,
                    .bias = {1, 2, 5, 5}});
+  addSinks(sizes);
   return sizes;
 }
 
