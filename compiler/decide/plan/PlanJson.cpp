@@ -85,16 +85,18 @@ public:
     return object.is_object() && it != object.end() ? &*it : nullptr;
   }
 
-  void integer(const Json &object, const std::string &key, int64_t low, int64_t &out) {
+  static constexpr int64_t kMost = int64_t(1) << 40;
+
+  void integer(const Json &object, const std::string &key, int64_t low, int64_t &out,
+               int64_t most = kMost) {
     const Json *value = find(object, key);
     if (!value)
       return;
-    constexpr int64_t kMost = int64_t(1) << 40;
-    bool isMore = value->is_number_integer() && value->get<int64_t>() > kMost;
+    bool isMore = value->is_number_integer() && value->get<int64_t>() > most;
     if (!value->is_number_integer() || value->get<int64_t>() < low || isMore)
       return fail(object, key,
                   "is " + value->dump() + ", wanted a whole number of " + std::to_string(low) +
-                      " or more" + (isMore ? ", " + std::to_string(kMost) + " at most" : ""));
+                      " or more" + (isMore ? ", " + std::to_string(most) + " at most" : ""));
     out = value->get<int64_t>();
   }
 
@@ -385,7 +387,8 @@ public:
       word(entry, "name", recipe.name);
       word(entry, "fix", recipe.pins);
       number(entry, "step_time_s", recipe.stepSeconds);
-      integer(entry, "peak_memory_bytes", 0, recipe.peakMemoryBytes);
+      // A recipe that does not fit may need more than a device of any time has.
+      integer(entry, "peak_memory_bytes", 0, recipe.peakMemoryBytes, int64_t(1) << 53);
       flag(entry, "fits", recipe.fits);
       flag(entry, "chosen", recipe.isChosen);
       word(entry, "loses_on", recipe.losesOn);

@@ -102,6 +102,7 @@ TEST(PlanJson, KeepsWhatTheSearchSaysOfOthers) {
   recipe.losesOn = "bubble +1 s";
   search.recipes = {recipe, recipe};
   search.recipes[1].fits = false;
+  search.recipes[1].peakMemoryBytes = int64_t(4) << 40; // of a large model on each device
   search.recipes[1].isChosen = true;
   std::string text = planToJson(plan);
   Status caseResult = planFromJson(text, "plan.json", read);
@@ -114,6 +115,7 @@ TEST(PlanJson, KeepsWhatTheSearchSaysOfOthers) {
   EXPECT_EQ(read.search.recipes[0].pins, "tp=1,zero=3");
   EXPECT_EQ(read.search.recipes[0].losesOn, "bubble +1 s");
   EXPECT_TRUE(read.search.recipes[0].fits);
+  EXPECT_EQ(read.search.recipes[1].peakMemoryBytes, int64_t(4) << 40);
   EXPECT_FALSE(read.search.recipes[1].fits);
   EXPECT_TRUE(read.search.recipes[1].isChosen);
 }
