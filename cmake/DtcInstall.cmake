@@ -17,5 +17,6 @@ endforeach()
 # 'dtc data' looks for its Python package in ../share/dtc/python beside its own folder.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/dtc_data DESTINATION share/dtc/python
         FILES_MATCHING PATTERN "*.py")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/monitoring DESTINATION share/dtc)
 install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/CHANGELOG.md
         DESTINATION ${CMAKE_INSTALL_DOCDIR})

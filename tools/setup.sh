@@ -51,10 +51,28 @@ python_packages() {
     "$venv/bin/pip" --quiet --disable-pip-version-check install "${wanted[@]}"
 }
 
+# Unpacks Debian's Prometheus for test/run/monitoring.py into a folder of its own: installed, it would run as a service.
+prometheus_program() {
+  [ "$tests" -eq 1 ] || return 0
+  local folder work
+  folder=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/build/test-prometheus
+  if command -v prometheus >/dev/null && command -v promtool >/dev/null || [ -x "$folder/usr/bin/promtool" ]; then
+    return 0
+  fi
+  work=$(mktemp -d)
+  (cd "$work" && apt-get -q -o APT::Sandbox::User=root download prometheus && dpkg-deb -x prometheus_*.deb unpacked) ||
+    die "apt-get download prometheus found nothing; run 'apt-get update' once as root"
+  mkdir -p "$(dirname "$folder")"
+  rm -rf "$folder"
+  mv "$work/unpacked" "$folder"
+  rm -rf "$work"
+}
+
 command -v dpkg-query >/dev/null || die "this machine has no dpkg; dtc is built on Debian 12 (bookworm)"
 mapfile -t missing < <(missing_packages)
 if [ "${#missing[@]}" -eq 0 ]; then
   python_packages
+  prometheus_program
   echo "setup.sh: all ${#packages[@]} packages are installed"
   exit 0
 fi
@@ -83,4 +101,5 @@ apt install -y --no-install-recommends "${missing[@]}"
 mapfile -t missing < <(missing_packages)
 [ "${#missing[@]}" -eq 0 ] || die "apt-get ended well, but these packages are still missing: ${missing[*]}"
 python_packages
+prometheus_program
 echo "setup.sh: done"

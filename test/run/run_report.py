@@ -137,9 +137,9 @@ def check_resume(folder):
 def check_restart(folder):
     program, ranks = compiled(folder, "dp=2,tp=1", words=16000)
     logs = folder / "restarted"
-    with subprocess.Popen([BIN / "dtrun", program, "-n", str(ranks), "--data", "synthetic", "--steps", "100", "--threads",
-                           "1", "--restarts", "1", "--checkpoint-dir", folder / "kept", "--checkpoint-every", "20",
-                           "--log-dir", logs, "--format", "json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    with subprocess.Popen([BIN / "dtrun", program, "-n", str(ranks), "--data", "synthetic", "--steps", "100",
+                           "--threads", "1", "--restarts", "1", "--checkpoint-dir", folder / "kept",
+                           "--checkpoint-every", "20", "--log-dir", logs, "--format", "json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, text=True) as run:
         for line in run.stdout:
             if json.loads(line).get("step") == 35:

@@ -24,9 +24,8 @@ int runReport(const ReportFlags &flags) {
   Status wrote = writeFileAtomically(flags.output, runPage(name.str(), *run, events));
   if (!wrote)
     return wrote.error().report(llvm::errs());
-  llvm::outs() << flags.output << ": "
-               << format::counted(run->ranks.front().steps.size(), "step") << " of "
-               << format::counted(run->ranks.size(), "rank") << ", "
+  llvm::outs() << flags.output << ": " << format::counted(run->ranks.front().steps.size(), "step")
+               << " of " << format::counted(run->ranks.size(), "rank") << ", "
                << format::counted(events.size(), "event") << "\n";
   return 0;
 }

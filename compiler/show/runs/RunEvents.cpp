@@ -10,7 +10,8 @@ namespace dtc {
 namespace {
 
 size_t causeOf(llvm::StringRef key) {
-  auto *found = llvm::find_if(kSpentCauses, [&](const SpentCause &each) { return each.key == key; });
+  auto *found =
+      llvm::find_if(kSpentCauses, [&](const SpentCause &each) { return each.key == key; });
   assert(found != kSpentCauses.end() && "the cause is one of kSpentCauses");
   return static_cast<size_t>(found - kSpentCauses.begin());
 }
@@ -19,9 +20,8 @@ size_t causeOf(llvm::StringRef key) {
 class EventFinder {
 public:
   std::vector<RunEvent> run(const RankSteps &log) {
-    bool hasLoss = llvm::any_of(log.steps, [](const LoggedStep &each) {
-      return !std::isnan(each.loss);
-    });
+    bool hasLoss =
+        llvm::any_of(log.steps, [](const LoggedStep &each) { return !std::isnan(each.loss); });
     const LoggedStep *before = nullptr;
     for (const LoggedStep &step : log.steps) {
       if (before)

@@ -69,8 +69,8 @@ public:
 private:
   SourceLocation place(int64_t column = 1) const { return {file, lineNumber, column}; }
   UserError cut() const {
-    return UserError("the last line is cut off",
-                     "remove this line; the steps before it are whole", place());
+    return UserError("the last line is cut off", "remove this line; the steps before it are whole",
+                     place());
   }
   UserError wrong(const std::string &message) const {
     return UserError(message, "remove this line, or give a log of 'dtrun --log-dir'", place());

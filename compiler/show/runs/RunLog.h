@@ -40,9 +40,9 @@ struct LoggedStep {
   double checkpointStall = kUnknown;
   double plannedBytes = kUnknown, residentBytes = kUnknown;
   double skippedSteps = kUnknown, rollBacks = kUnknown, skippedBatches = kUnknown; // so far
-  double straggler = kUnknown;     // a rank
-  double stragglerCost = kUnknown; // 0 to 1, share of a step
-  double elapsed = kUnknown;       // of the job so far
+  double straggler = kUnknown;                                                     // a rank
+  double stragglerCost = kUnknown;                 // 0 to 1, share of a step
+  double elapsed = kUnknown;                       // of the job so far
   std::array<double, kSpentCauses.size()> spent{}; // seconds of the job so far, by cause
   bool isRepeated = false; // true if the log had this step before, and went back
 };

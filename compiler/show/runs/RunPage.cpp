@@ -14,7 +14,7 @@ namespace {
 
 using namespace html;
 
-constexpr size_t kMostRows = 200; // of a table
+constexpr size_t kMostRows = 200; // rows of a table
 
 double real(uint64_t value) { return static_cast<double>(value); }
 
@@ -95,8 +95,8 @@ private:
                                     std::to_string(lowest->step)
                               : "the run has no loss";
     if (!evaluations.empty())
-      note += "; evaluation " + known(evaluations.back().loss,
-                                      figures::number(evaluations.back().loss, 5));
+      note += "; evaluation " +
+              known(evaluations.back().loss, figures::number(evaluations.back().loss, 5));
     return note;
   }
 
@@ -112,8 +112,7 @@ private:
                   figures::counted(steps.size(), "step") + " in the log") +
         keyFigure("Loss", known(last.loss, figures::number(last.loss, 5)), lossNote()) +
         keyFigure("Throughput", speedText(medianOf(valuesOf(speed))),
-                  "median; a step takes " +
-                      secondsText(medianOf(valuesOf(&LoggedStep::seconds))) +
+                  "median; a step takes " + secondsText(medianOf(valuesOf(&LoggedStep::seconds))) +
                       (std::isnan(mfu) ? "" : "; MFU " + figures::percent(mfu, 1))) +
         keyFigure("Goodput", figures::percent(last.spent[0], last.elapsed),
                   "of " + secondsText(last.elapsed) + " went to training") +
@@ -146,11 +145,9 @@ private:
       entries.push_back({"spot", "evaluation"});
     if (!chart.marks.empty())
       entries.push_back({"key-event", "event"});
-    CurveChart norm{
-        .id = "norm-curve", .title = "Norm of the gradients", .axis = "gradient norm"};
+    CurveChart norm{.id = "norm-curve", .title = "Norm of the gradients", .axis = "gradient norm"};
     norm.curve = curveOf(&LoggedStep::gradNorm);
-    CurveChart rate{
-        .id = "rate-curve", .title = "Learning rate", .axis = "learning rate"};
+    CurveChart rate{.id = "rate-curve", .title = "Learning rate", .axis = "learning rate"};
     rate.curve = curveOf(&LoggedStep::learningRate);
     norm.isHalf = rate.isHalf = true;
     return legend(entries) + figure(draw(chart), bandNote()) + "<div class=\"half\">\n" +
@@ -164,8 +161,7 @@ private:
   }
 
   std::string throughputFigures() const {
-    CurveChart chart{
-        .id = "speed-curve", .title = "Throughput over steps", .axis = "throughput"};
+    CurveChart chart{.id = "speed-curve", .title = "Throughput over steps", .axis = "throughput"};
     chart.curve = curveOf(speed);
     double most = 0;
     for (const CurvePoint &point : chart.curve)
@@ -175,16 +171,15 @@ private:
                                : Unit{speedUnit, 1};
     chart.fromZero = true;
     chart.marks = marks();
-    StackedChart parts{.id = "step-parts",
-                       .title = "Where the time of a step goes",
-                       .axis = "time of a step"};
+    StackedChart parts{
+        .id = "step-parts", .title = "Where the time of a step goes", .axis = "time of a step"};
     for (const LoggedStep &step : steps)
       parts.steps.push_back(real(step.step));
-    parts.parts = {{"part-compute", "compute", valuesOf(&LoggedStep::compute)},
-                   {"part-communication", "exposed communication",
-                    valuesOf(&LoggedStep::exposedComm)},
-                   {"part-input", "waiting for data", valuesOf(&LoggedStep::inputWait)},
-                   {"part-other", "other", valuesOf(&LoggedStep::other)}};
+    parts.parts = {
+        {"part-compute", "compute", valuesOf(&LoggedStep::compute)},
+        {"part-communication", "exposed communication", valuesOf(&LoggedStep::exposedComm)},
+        {"part-input", "waiting for data", valuesOf(&LoggedStep::inputWait)},
+        {"part-other", "other", valuesOf(&LoggedStep::other)}};
     return figure(draw(chart), bandNote()) +
            figure(draw(parts), "Of rank 0. On a GPU, only the time of data is known without "
                                "<code>--profile</code>.");
@@ -232,9 +227,7 @@ private:
   }
 
   std::string memoryFigures() const {
-    CurveChart chart{.id = "memory-curve",
-                     .title = "Memory of rank 0's process",
-                     .axis = "memory"};
+    CurveChart chart{.id = "memory-curve", .title = "Memory of rank 0's process", .axis = "memory"};
     chart.curve = curveOf(&LoggedStep::residentBytes);
     chart.fromZero = true;
     double planned = steps.back().plannedBytes, most = std::isnan(planned) ? 0 : planned;

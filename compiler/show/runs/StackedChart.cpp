@@ -48,7 +48,7 @@ std::string draw(const StackedChart &chart) {
   if (entries.empty())
     return "<p>" + escape(chart.title) + ": the log has no values.</p>\n";
   size_t count = std::min<size_t>(chart.steps.size(), 480);
-  std::vector<std::vector<double>> tops; // of each part, with all parts below it
+  std::vector<std::vector<double>> tops; // heights of each part and all below it
   std::vector<double> base(count, 0);
   for (const StackedPart &part : chart.parts) {
     std::vector<double> means = meansOf(chart, part, count);
@@ -63,8 +63,8 @@ std::string draw(const StackedChart &chart) {
   verticalAxis(svg, y, kLeft, kWidth - kRight, chart.isShare ? Unit{"%", 0.01} : secondsUnit(most),
                chart.axis, 5);
   auto edge = [&](size_t column) {
-    return coordinate(x.from + (x.to - x.from) * static_cast<double>(column) /
-                                   static_cast<double>(count));
+    return coordinate(x.from +
+                      (x.to - x.from) * static_cast<double>(column) / static_cast<double>(count));
   };
   for (size_t part = 0; part < tops.size(); ++part) {
     std::string data = "M" + edge(0) + " " + coordinate(y(0));

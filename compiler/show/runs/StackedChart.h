@@ -20,7 +20,7 @@ struct StackedChart {
   std::string axis;      // name of the vertical axis
   std::vector<double> steps = {};
   std::vector<StackedPart> parts = {}; // each has a value for each step
-  bool isShare = false;           // the values are shares of 1; otherwise they are seconds
+  bool isShare = false;                // the values are shares of 1; otherwise they are seconds
 };
 
 // Draws the legend and the chart. Returns HTML, or a paragraph if no value is above 0.
