@@ -93,7 +93,8 @@ def queries():
 
 def check_names():
     known = set(re.findall(r'"(dtc_[a-z_]+)"', (ROOT / "tools" / "dtrun" / "MetricsPage.cpp").read_text()))
-    texts = {"alerts.yml": (FILES / "alerts.yml").read_text(), "dashboard.json": " ".join(expr for _, expr in queries()),
+    texts = {"alerts.yml": (FILES / "alerts.yml").read_text(),
+             "dashboard.json": " ".join(expr for _, expr in queries()),
              "the planted page": " ".join(PLANTED), "the planted series": " ".join(
                  series for raising, below, _, _ in CONDITIONS.values() for series in [*raising, *below])}
     for where, text in texts.items():

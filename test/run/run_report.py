@@ -139,8 +139,9 @@ def check_restart(folder):
     logs = folder / "restarted"
     with subprocess.Popen([BIN / "dtrun", program, "-n", str(ranks), "--data", "synthetic", "--steps", "100",
                            "--threads", "1", "--restarts", "1", "--checkpoint-dir", folder / "kept",
-                           "--checkpoint-every", "20", "--log-dir", logs, "--format", "json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, text=True) as run:
+                           "--checkpoint-every", "20", "--log-dir", logs, "--format", "json"],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          text=True) as run:
         for line in run.stdout:
             if json.loads(line).get("step") == 35:
                 os.kill(ranks_of(program)[1], signal.SIGKILL)

@@ -30,12 +30,12 @@ struct CurveMark {
 struct CurveChart {
   std::string id, title;              // `id` is unique on the page
   std::string axis;                   // name of the vertical axis
-  Unit unit = {};                     // of the values
-  std::vector<CurvePoint> curve = {}; // in order of steps
+  Unit unit = {};                     // unit of the values
+  std::vector<CurvePoint> curve = {}; // ordered by step
   std::vector<CurvePoint> spots = {}; // such as evaluations
   std::vector<CurveMark> marks = {};
   double limit = 0;           // a horizontal line; 0: none
-  std::string limitText = {}; // beside it
+  std::string limitText = {}; // the name of that line
   bool fromZero = false;      // the axis begins at 0
   bool isHalf = false;        // half of the page's width
 };

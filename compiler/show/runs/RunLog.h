@@ -42,7 +42,7 @@ struct LoggedStep {
   double skippedSteps = kUnknown, rollBacks = kUnknown, skippedBatches = kUnknown; // so far
   double straggler = kUnknown;                                                     // a rank
   double stragglerCost = kUnknown;                 // 0 to 1, share of a step
-  double elapsed = kUnknown;                       // of the job so far
+  double elapsed = kUnknown;                       // time of the job so far
   std::array<double, kSpentCauses.size()> spent{}; // seconds of the job so far, by cause
   bool isRepeated = false; // true if the log had this step before, and went back
 };
@@ -57,10 +57,10 @@ struct LoggedEvaluation {
 struct RankSteps {
   uint64_t rank = 0;
   std::vector<LoggedStep> steps;
-  std::vector<LoggedEvaluation> evaluations; // of rank 0
+  std::vector<LoggedEvaluation> evaluations; // empty for ranks other than 0
 };
 
-// What a rank recorded as the job failed.
+// The reason that a rank recorded as the job failed.
 struct FlightNote {
   uint64_t rank = 0;
   std::string reason = {}, position = {};
