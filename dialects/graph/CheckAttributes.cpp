@@ -2,6 +2,7 @@
 // op and holds a valid value.
 #include "dialects/graph/Attributes.h"
 
+#include "dialects/graph/Context.h"
 #include "dialects/graph/GradientType.h"
 #include "dialects/graph/HostMemory.h"
 #include "dialects/graph/Inputs.h"
@@ -73,6 +74,10 @@ bool isRecompute(Attribute value) {
   auto text = dyn_cast<StringAttr>(value);
   return text && dtc::recomputeFrom(text.getValue());
 }
+bool isKeyTravel(Attribute value) {
+  auto text = dyn_cast<StringAttr>(value);
+  return text && keyTravelFrom(text.getValue());
+}
 bool isName(Attribute value) {
   auto text = dyn_cast<StringAttr>(value);
   return text && !text.empty();
@@ -111,6 +116,7 @@ const std::vector<Declaration> &declarations() {
       {kMicroBatchesAttr, {Holder::Module}, isCount, "a whole number of 1 or more (i64)"},
       {kZeroAttr, {Holder::Module}, isZeroStage, "a whole number from 0 to 3 (i64)"},
       {kSequenceParallelAttr, {Holder::Module}, isOf<UnitAttr>, "no value"},
+      {kKeyTravelAttr, {Holder::Module}, isKeyTravel, "gather or ring"},
       {kGradDtypeAttr,
        {Holder::Module},
        isGradientType,
@@ -305,8 +311,8 @@ LogicalResult CommunicationAttr::verify(function_ref<InFlightDiagnostic()> emitE
                                         CollectiveRole role, bool, int64_t use) {
   if (use < 0)
     return emitError() << "uses count from 1, not " << use;
-  if (use > 0 && role != CollectiveRole::Parameter)
-    return emitError() << "only a parameter is brought to one of its uses, not "
+  if (use > 0 && role != CollectiveRole::Parameter && role != CollectiveRole::Activation)
+    return emitError() << "only a parameter or an activation is brought to one of its uses, not "
                        << stringifyCollectiveRole(role);
   return success();
 }

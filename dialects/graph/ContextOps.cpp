@@ -18,6 +18,10 @@ LogicalResult ChunkStartsOp::verify() {
   if (static_cast<int64_t>(getSize()) < 1) // chunk_starts_c2
     return emitOpError() << "'size' is " << static_cast<int64_t>(getSize())
                          << ", but 1 or more is wanted";
+  if (std::optional<ArrayRef<int64_t>> within = getWithin(); // chunk_starts_c4
+      within && (within->size() != 2 || (*within)[0] > (*within)[1]))
+    return emitOpError() << "'within' is [" << *within
+                         << "], but a least and a most number are wanted";
   return checkWindows(*this, getWindows()); // chunk_starts_c3
 }
 
@@ -32,9 +36,17 @@ SmallVector<Value> ChunkStartsOp::buildPoint(OpBuilder &builder, Location loc, V
                                              ValueRange indices) {
   Type element = getElementTypeOrSelf(getStarts().getType());
   Value chunk = arith::IndexCastOp::create(builder, loc, element, indices[1]);
-  Value size = arith::ConstantOp::create(
-      builder, loc, builder.getIntegerAttr(element, static_cast<int64_t>(getSize())));
-  return {arith::MulIOp::create(builder, loc, chunk, size)};
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(element, value));
+  };
+  Value start = arith::MulIOp::create(builder, loc, chunk, constant(getSize()));
+  if (int64_t offset = getOffset())
+    start = arith::AddIOp::create(builder, loc, start, constant(offset));
+  if (std::optional<ArrayRef<int64_t>> within = getWithin()) {
+    start = arith::MaxSIOp::create(builder, loc, start, constant((*within)[0]));
+    start = arith::MinSIOp::create(builder, loc, start, constant((*within)[1]));
+  }
+  return {start};
 }
 
 bool ChunkStartsOp::needsIndices() { return true; }

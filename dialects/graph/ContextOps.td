@@ -4,22 +4,26 @@ include "dialects/graph/GraphOpBase.td"
 def Graph_ChunkStartsOp : Graph_Op<"chunk_starts", [Pure, Graph_Rule, Graph_IndexedPointwise]> {
   let summary = "Where chunks of sequences begin";
   let description = [{
-    starts[b, c] = c * size: the position of the first token of chunk c of each sequence, from 0. `dtc-partition` makes
-    it where attention's queries are split: keys in front of a rank's chunk are seen by all of its queries. On the mesh
-    both dims split, and `windows` give the chunks of this rank.
+    starts[b, c] = c * size + offset: the position of the first token of chunk c of each sequence, counted from a token
+    -offset; with `within` [least, most] no less and no more than these. `dtc-partition` makes it where attention's
+    queries are split: keys in front of a rank's chunk are seen by all of its queries. On the mesh both dims split, and
+    `windows` give the chunks of this rank.
 
     Constraints:
     - (C1) `starts` has 2 dims.
     - (C2) `size` is 1 or more.
     - (C3) `windows` are about the chunks.
+    - (C4) `within` has two numbers, the second no less than the first.
 
     Example:
     ```mlir
     %starts = graph.chunk_starts size 512 : tensor<4x8xi32>
+    %seen = graph.chunk_starts size 512 offset -1024 within [0, 512] : tensor<4x8xi32>
     ```
   }];
-  let arguments = (ins I64Attr:$size, OptionalAttr<ArrayAttr>:$windows);
+  let arguments = (ins I64Attr:$size, DefaultValuedAttr<I64Attr, "0">:$offset,
+    OptionalAttr<DenseI64ArrayAttr>:$within, OptionalAttr<ArrayAttr>:$windows);
   let results = (outs Graph_IntTensor:$starts);
-  let assemblyFormat = "`size` $size attr-dict `:` type($starts)";
+  let assemblyFormat = "`size` $size (`offset` $offset^)? (`within` $within^)? attr-dict `:` type($starts)";
   let hasVerifier = 1;
 }

@@ -35,5 +35,5 @@ LogicalResult dtc::graph::checkCompilable(Operation *root) {
 
 bool dtc::graph::isCollective(Operation *op) {
   return isa<shard::AllReduceOp, shard::AllGatherOp, shard::ReduceScatterOp, shard::AllToAllOp,
-             shard::BroadcastOp, shard::SendOp, shard::RecvOp>(op);
+             shard::BroadcastOp, shard::SendOp, shard::RecvOp, shard::ShiftOp>(op);
 }

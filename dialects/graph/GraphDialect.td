@@ -141,8 +141,9 @@ def Graph_CommunicationAttr : Graph_Attr<"Communication", "communication"> {
   let description = [{
     Set when partitioning inserts a collective (`graph.communication`), and kept up to the executable. `async`: the
     result is not needed soon, so the collective may run on a stream of its own. `use` numbers the uses, from 1, of a
-    parameter whose storage placement differs from the one in which it is used. It keeps the gathers of forward and
-    backward apart, so that the whole parameter is not kept from one to the other.
+    parameter whose storage placement differs from the one in which it is used; where keys pass round a ring, those of
+    the forward pass (1) and of the backward pass (2). It keeps the collectives of both apart, so that what they bring
+    is not kept from one to the other.
   }];
   let parameters = (ins "::dtc::graph::CollectiveRole":$role, "bool":$async, "int64_t":$use);
   let hasCustomAssemblyFormat = 1;

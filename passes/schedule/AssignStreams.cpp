@@ -1,5 +1,5 @@
-// Moves collectives that may overlap with compute to streams of their own (pass
-// dtc-assign-streams).
+// Moves collectives that may overlap with compute, and what passes round rings of ranks, to streams
+// of their own (pass dtc-assign-streams).
 #include "passes/schedule/EventInsertion.h"
 #include "passes/schedule/ExecutionLabels.h"
 #include "passes/schedule/GradientCollectives.h"
@@ -20,7 +20,7 @@ struct AssignStreams : dtc::impl::AssignStreamsBase<AssignStreams> {
 
   void runOnOperation() override {
     exec::ProgramOp program = getOperation();
-    int64_t numStreams = 1;
+    int64_t numStreams = assignRingStreams(program);
     for (exec::CollectiveOp collective : getInstructionsOf<exec::CollectiveOp>(program)) {
       bool ofMicroBatch = getExecution(collective).has_value();
       if (!collective.getAsync() || (!ofMicroBatch && (isRepeated(collective) || !once)))

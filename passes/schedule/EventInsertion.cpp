@@ -5,8 +5,22 @@
 #include "passes/schedule/ExecutionLabels.h"
 #include "passes/schedule/Ordering.h"
 
+#include <utility>
+
 using namespace mlir;
 using namespace dtc;
+
+int64_t dtc::assignRingStreams(exec::ProgramOp program) {
+  int64_t numStreams = 1;
+  for (exec::InstructionOpInterface op : getInstructions(program)) {
+    if (!op->hasAttr(kRingLabel))
+      continue;
+    op->removeAttr(kRingLabel);
+    op.setInstructionStream(isa<exec::SendOp>(op) ? kRingSendStream : kRingReceiveStream);
+    numStreams = kRingReceiveStream + 1;
+  }
+  return numStreams;
+}
 
 EventInsertion::EventInsertion(exec::ProgramOp program, size_t inFlight)
     : program(program), inFlight(inFlight), numStreams(static_cast<int64_t>(program.getStreams())),
@@ -25,6 +39,7 @@ int64_t EventInsertion::run() {
     if (stream != 0)
       fork(index);
     throttle(index);
+    waitForSends(index);
     remember(index);
     if (index + 1 == instructions.size() || taskOf(index + 1) != taskOf(index))
       join(taskOf(index));
@@ -115,15 +130,20 @@ void EventInsertion::sync(int64_t stream, int64_t other, int64_t index, Operatio
                        /*last=*/!inRuns && waiting.isRepeated());
 }
 
-// Makes another stream start after stream 0 in the run of a task. A gather for a block waits until
-// stream 0 reaches the place of the gather, so that memory is not taken earlier.
+// True for streams whose instructions start when stream 0 reaches their place, so that they take
+// memory no earlier.
+static bool startsInOrder(int64_t stream) {
+  return stream == kGatherStream || stream == kRingSendStream || stream == kRingReceiveStream;
+}
+
+// Makes another stream start after stream 0 in the run of a task.
 void EventInsertion::fork(unsigned index) {
   exec::InstructionOpInterface op = instructions[index];
   int64_t stream = op.getInstructionStream();
   StreamState &state = streams[static_cast<size_t>(stream)];
   exec::TaskOp task = taskOf(index);
   bool inRuns = isRepeated(op);
-  if (stream != kGatherStream && (!inRuns || state.forkedIn == task))
+  if (!startsInOrder(stream) && (!inRuns || state.forkedIn == task))
     return;
   const StreamState &compute = streams[0];
   if (compute.lastTask == task || (!task.isRepeated() && compute.lastOfRun >= 0)) {
@@ -167,6 +187,20 @@ void EventInsertion::throttle(unsigned index) {
   while (instructions[static_cast<size_t>(last)].getInstructionStream() != stream)
     --last;
   sync(0, stream, last, instructions[index]);
+}
+
+// Makes stream 0 wait for the sends of a step of a ring before those of the next one, so that what
+// is received then may use their memory again: before the last instruction of the step, after which
+// receives start. The sends of a step have no compute between them.
+void EventInsertion::waitForSends(unsigned index) {
+  auto send = dyn_cast<exec::SendOp>(instructions[index].getOperation());
+  if (!send || instructions[index].getInstructionStream() != kRingSendStream)
+    return;
+  StreamState &state = streams[kRingSendStream];
+  int64_t last = std::exchange(state.lastSend, index);
+  if (last >= 0 && taskOf(static_cast<unsigned>(last)) == taskOf(index) &&
+      streams[0].lastOfRun > last)
+    sync(0, kRingSendStream, last, instructions[static_cast<size_t>(streams[0].lastOfRun)]);
 }
 
 // Makes stream 0 wait for the instructions of other streams that every run of the task has.

@@ -13,9 +13,11 @@ namespace dtc {
 // instruction and a wait before the later one, unless an earlier wait already covers it.
 // 1. If every run of a task uses other streams, each of them starts after stream 0 in each run, and
 // stream 0 waits for it at the end of the run, so that runs follow each other.
-// 2. A prefetch (stream kGatherStream) starts when stream 0 reaches the place of its instruction.
+// 2. A prefetch (stream kGatherStream) and transfers round a ring start when stream 0 reaches the
+// place of their instruction.
 // 3. Buffers of a collective are in use until stream 0 has waited for it, so stream 0 waits for
-// older collectives from time to time.
+// older collectives from time to time, and for the sends of a step of a ring before those of the
+// next one.
 // 4. At the end of the step stream 0 waits for all streams.
 class EventInsertion {
 public:
@@ -40,6 +42,7 @@ private:
     exec::TaskOp forkedIn;  // the last task in which it started after stream 0
     int64_t lastOfRun = -1; // its last instruction that every run of `lastTask` has
     exec::TaskOp lastTask;
+    int64_t lastSend = -1;        // the last send of a ring
     std::vector<unsigned> starts; // collectives for which stream 0 has to wait (throttle)
   };
 
@@ -47,6 +50,7 @@ private:
   void remember(unsigned index);
   void fork(unsigned index);
   void throttle(unsigned index);
+  void waitForSends(unsigned index);
   void join(exec::TaskOp task);
   void joinAtEnd();
   void sync(int64_t stream, int64_t other, int64_t index, mlir::Operation *before,
@@ -68,5 +72,16 @@ private:
 // The streams. Stream 0 computes; reductions of gradients and gathers once per step share one
 // stream; gathers of every micro-batch have another, since neither waits for the other.
 constexpr int64_t kCommunicationStream = 1, kGatherStream = 2;
+// What passes round a ring of ranks has two streams, since a rank's send ends with the next rank's
+// receive, which may wait for its own send.
+constexpr int64_t kRingSendStream = 3, kRingReceiveStream = 4;
+
+// Unit attribute of an exec.send or exec.receive by which tensors pass round a ring of ranks in the
+// middle of a task, beside compute. It is removed when they get a stream.
+constexpr llvm::StringLiteral kRingLabel = "exec.ring";
+
+// Gives what passes round rings its streams. Returns the number of streams that the program then
+// needs, 1 without rings.
+int64_t assignRingStreams(exec::ProgramOp program);
 
 } // namespace dtc

@@ -252,9 +252,11 @@ void dtc::hoistGradientReductions(exec::ProgramOp program) {
       hoisted.insert(member);
       last = member;
     }
-    if (getExecution(collective))
-      for (exec::CopyOp copy : llvm::reverse(getUnpacking(collective)))
-        moveBehind(copy, collective);
+    if (!getExecution(collective))
+      continue;
+    SmallVector<exec::CopyOp> unpacking = getUnpacking(collective);
+    for (exec::CopyOp copy : llvm::reverse(unpacking))
+      moveBehind(copy, collective);
   }
   SmallVector<exec::CollectiveOp> reductions;
   llvm::DenseMap<std::pair<Block *, int64_t>, exec::CollectiveOp> lastOf; // by execution

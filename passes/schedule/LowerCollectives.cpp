@@ -1,5 +1,6 @@
 // Exec lowering of upstream shard collectives. The runtime's collectives move whole blocks in order
 // of rank, so a collective along an inner dim is packed before or unpacked after.
+#include "passes/schedule/EventInsertion.h"
 #include "passes/schedule/ExecEmitter.h"
 #include "passes/schedule/ExecLoweringInterface.h"
 #include "passes/schedule/ExecutionLabels.h"
@@ -236,6 +237,52 @@ struct LowerAllSlice : ExecLoweringInterface::ExternalModel<LowerAllSlice, shard
     return success();
   }
 };
+
+// A tensor passes to the next rank of a ring: a send, and a receive from the rank before.
+//
+// Returns the rings along a mesh axis: for each set of other coordinates, the ranks in order.
+exec::RanksAttr ringsAlong(MLIRContext *context, StringRef name, ArrayRef<int64_t> mesh,
+                           int64_t axis) {
+  int64_t inside = numElements(mesh.drop_front(axis + 1)), size = mesh[axis];
+  SmallVector<int64_t> members;
+  for (int64_t first = 0; first < numElements(mesh); ++first)
+    if (first / inside % size == 0)
+      for (int64_t rank = 0; rank < size; ++rank)
+        members.push_back(first + rank * inside);
+  return exec::RanksAttr::get(context, name, size, members);
+}
+
+struct LowerShift : ExecLoweringInterface::ExternalModel<LowerShift, shard::ShiftOp> {
+  LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
+    auto shift = cast<shard::ShiftOp>(op);
+    ArrayRef<int64_t> mesh = emitter.getMesh();
+    ArrayRef<int16_t> axes = shift.getGridAxes();
+    if (failed(getStaticType(op, op->getOperand(0))))
+      return failure();
+    int64_t axis = axes.size() == 1 ? axes.front() : -1;
+    if (axis < 0 || axis >= static_cast<int64_t>(mesh.size()) || mesh[axis] < 2 ||
+        shift.getOffset() != 1 || !shift.getRotate())
+      return op->emitOpError("passes a tensor otherwise than to the next of several ranks along "
+                             "one axis, round their ring");
+    auto communication = op->getAttrOfType<graph::CommunicationAttr>(graph::kCommunicationAttr);
+    if (!communication)
+      return op->emitOpError() << "lacks '" << graph::kCommunicationAttr
+                               << "', which says what it moves; dtc-partition sets it";
+    exec::CollectiveRole role =
+        *exec::symbolizeCollectiveRole(graph::stringifyCollectiveRole(communication.getRole()));
+    auto axisNames = emitter.getProgram().getAxisNames();
+    std::string name = cast<StringAttr>(axisNames[axis]).getValue().str() + " ring";
+    exec::RanksAttr rings = ringsAlong(op->getContext(), name, mesh, axis);
+    Value src = emitter.lookup(shift.getInput()), dst = emitter.define(shift.getResult());
+    auto send = exec::SendOp::create(emitter.instructions(), src, rings, /*shift=*/1,
+                                     exec::getName(src), role);
+    auto receive = exec::ReceiveOp::create(emitter.instructions(), dst, rings,
+                                           /*shift=*/rings.getSize() - 1, exec::getName(src), role);
+    for (Operation *transfer : {send.getOperation(), receive.getOperation()})
+      transfer->setAttr(kRingLabel, UnitAttr::get(op->getContext()));
+    return success();
+  }
+};
 } // namespace
 
 void dtc::registerCollectiveLowering(DialectRegistry &registry) {
@@ -245,5 +292,6 @@ void dtc::registerCollectiveLowering(DialectRegistry &registry) {
     shard::ReduceScatterOp::attachInterface<LowerReduceScatter>(*context);
     shard::AllToAllOp::attachInterface<LowerAllToAll>(*context);
     shard::AllSliceOp::attachInterface<LowerAllSlice>(*context);
+    shard::ShiftOp::attachInterface<LowerShift>(*context);
   });
 }

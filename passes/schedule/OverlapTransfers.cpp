@@ -1,4 +1,5 @@
-// Moves transfers between stages to streams of their own (pass dtc-overlap-transfers).
+// Moves transfers between stages to streams of their own (pass dtc-overlap-transfers), and those of
+// rings of ranks, if dtc-assign-streams has not done so.
 //
 // 1. Every channel of the transfers gets a stream.
 // 2. For each buffer that is sent or received, the tasks that use it are ordered one after another,
@@ -8,6 +9,7 @@
 // buffer and a wait is for its last record.
 // 3. The first users of a slot have nothing to wait for: a task @begin records these events.
 #include "passes/schedule/Dependences.h"
+#include "passes/schedule/EventInsertion.h"
 #include "passes/schedule/Ordering.h"
 #include "passes/schedule/Passes.h"
 #include "passes/schedule/RunOrder.h"
@@ -170,6 +172,13 @@ private:
 };
 
 struct OverlapTransfers : dtc::impl::OverlapTransfersBase<OverlapTransfers> {
-  void runOnOperation() override { TransferStreams(getOperation()).run(); }
+  void runOnOperation() override {
+    exec::ProgramOp program = getOperation();
+    if (int64_t numStreams = assignRingStreams(program); numStreams > 1) {
+      program.setStreams(numStreams);
+      program.setEvents(EventInsertion(program, /*inFlight=*/0).run());
+    }
+    TransferStreams(program).run();
+  }
 };
 } // namespace

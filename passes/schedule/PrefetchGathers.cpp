@@ -89,7 +89,8 @@ struct PrefetchGathers : dtc::impl::PrefetchGathersBase<PrefetchGathers> {
     SmallVector<exec::CollectiveOp> together{group.gathers.front()};
     auto follow = [](exec::CollectiveOp gather) {
       Operation *last = gather;
-      for (exec::CopyOp copy : llvm::reverse(getUnpacking(gather)))
+      SmallVector<exec::CopyOp> unpacking = getUnpacking(gather);
+      for (exec::CopyOp copy : llvm::reverse(unpacking))
         copy->moveAfter(gather);
       for (exec::CopyOp copy : getUnpacking(gather))
         last = copy;

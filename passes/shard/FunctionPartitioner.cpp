@@ -1,6 +1,7 @@
 // Rewrites the body of one function from the logical device to one rank.
 #include "passes/shard/FunctionPartitioner.h"
 
+#include "dialects/graph/Context.h"
 #include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/ExchangeOps.h"
 #include "dialects/graph/GradientType.h"
@@ -9,11 +10,13 @@
 #include "dialects/graph/StateOps.h"
 #include "dialects/graph/Unfinished.h"
 #include "passes/shard/Reshard.h"
+#include "passes/shard/RingAttention.h"
 #include "passes/shard/SplitAttention.h"
+#include "passes/shard/SplitQueries.h"
 #include "passes/shard/StepMesh.h"
+#include "passes/shard/TokenOrder.h"
 
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 
@@ -100,6 +103,29 @@ void FunctionPartitioner::move(ArrayRef<Move> moves) {
     for (auto [move, local] :
          llvm::zip(together, moveStacks(together, roles.of(together.front().value))))
       values[move.value] = {local, move.to};
+}
+
+// Returns a placement with tokens in their order, if ranks have those of the function's arguments
+// in zigzag order: in all functions of a micro-batch. An update splits parameters along the same
+// axes, in one piece.
+static Placement inOrder(graph::FuncOp from, const Mesh &mesh, Placement placement) {
+  for (unsigned index = 0; index < from.getNumArguments(); ++index)
+    if (auto of = from.getArgAttrOfType<graph::PlacementAttr>(index, kPlacementAttr);
+        of && llvm::any_of(of.getAxes(), [](const AxisPlacement &axis) { return axis.zigzag; })) {
+      orderTokens(from, mesh, placement);
+      break;
+    }
+  return placement;
+}
+
+// Return what operandOf and resultOf return, with tokens in their order.
+static Placement ofOperand(graph::FuncOp from, Operation &op, const graph::OpRule &rule,
+                           size_t operand, ArrayRef<int> split, const Mesh &mesh) {
+  return inOrder(from, mesh, operandOf(&op, rule, operand, split, mesh));
+}
+static Placement ofResult(graph::FuncOp from, Operation &op, const graph::OpRule &rule,
+                          size_t result, ArrayRef<int> split, const Mesh &mesh) {
+  return inOrder(from, mesh, resultOf(&op, rule, result, split, mesh));
 }
 
 Value FunctionPartitioner::localAs(Value value, const Placement &placement) {
@@ -353,57 +379,18 @@ static bool splitsQueries(const graph::OpRule &rule, ArrayRef<int> split) {
   return llvm::any_of(split, [&](int choice) { return isQueries(rule, choice); });
 }
 
-// Returns the words for an operand or attribute of attention.
-static std::string wordsOf(StringRef name) {
-  return llvm::StringSwitch<std::string>(name)
-      .Case("sliding", "a sliding window")
-      .Case("prefix", "a prefix")
-      .Case("bias", "a causal mask with a bias")
-      .Case("lengths", "a causal mask with lengths")
-      .Default(name.str());
-}
+// Returns true if the keys and values of attention pass from rank to rank.
+static bool passesKeys(Operation &op) { return graph::keyTravelOf(&op) == graph::KeyTravel::Ring; }
 
-// Returns words for what attention has that hinders ranks from having a part of its queries: all
-// operands and attributes but those for which such a part is known to be right.
-template <typename OpTy> static std::optional<std::string> hindersSplit(OpTy attention) {
-  constexpr StringLiteral operands[] = {"q", "k", "v", "out", "lse", "dout", "dlse", "sinks"};
-  constexpr StringLiteral withoutCausal[] = {"lengths", "bias"};
-  constexpr StringLiteral attributes[] = {"causal", "scale",   "soft_cap",
-                                          "id",     "windows", "operandSegmentSizes"};
-  for (NamedAttribute each : attention->getAttrs()) {
-    StringRef name = each.getName().getValue();
-    bool isNothing = name == "dropout" && attention.getDropout().isZero();
-    if (!name.contains('.') && !isNothing && !llvm::is_contained(attributes, name))
-      return wordsOf(name);
-  }
-  for (unsigned index = 0; index < attention->getNumOperands(); ++index) {
-    StringRef name = attention.getOperandName(index);
-    if (!llvm::is_contained(operands, name) &&
-        (attention.getCausal() || !llvm::is_contained(withoutCausal, name)))
-      return wordsOf(name);
-  }
-  return std::nullopt;
-}
-
-// Fails for attention whose queries no rank can have a part of: where the position of a query
-// counts beyond causality.
+// Fails for attention whose queries no rank can have a part of.
 static LogicalResult checkSplitQueries(Operation *op) {
-  auto check = [&](auto attention) {
-    bool isCausal = attention.getCausal();
-    if (std::optional<std::string> has = hindersSplit(attention))
-      return LogicalResult(op->emitOpError("has ")
-                           << *has
-                           << ", which dtc can't compile with cp_kind=all-gather yet; plan "
-                              "with --fix cp_kind=all-to-all");
-    ArrayRef<int64_t> q = attention.getQ().getType().getShape();
-    if (isCausal && q[kTokensDim] != attention.getK().getType().getShape()[kTokensDim])
-      return LogicalResult(op->emitOpError("is causal with other keys than queries, which dtc "
-                                           "can't compile with cp_kind=all-gather"));
+  graph::KeyTravel travel = graph::keyTravelOf(op).value_or(graph::KeyTravel::Gather);
+  std::string why = whyQueriesAreWhole(op, travel);
+  if (why.empty())
     return success();
-  };
-  if (auto forward = dyn_cast<graph::AttentionOp>(op))
-    return check(forward);
-  return check(cast<graph::AttentionGradOp>(op));
+  return op->emitOpError(why) << ", which dtc can't compile with cp_kind="
+                              << (travel == graph::KeyTravel::Ring ? "ring" : "all-gather")
+                              << " yet; plan with --fix cp_kind=all-to-all";
 }
 
 // True for a transpose that leaves a rank's elements in their order: it moves only dims of size 1.
@@ -434,7 +421,8 @@ LogicalResult FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInt
   if (failed(split) || failed(checkSums(op, *split)) || failed(checkSamples(op, rule, *split)))
     return failure();
   if (splitsQueries(rule, *split))
-    if (LogicalResult possible = checkSplitQueries(&op); failed(possible) || rule.isCausal)
+    if (LogicalResult possible = checkSplitQueries(&op);
+        failed(possible) || rule.isCausal || passesKeys(op))
       return failed(possible) ? failure() : rewriteSplitAttention(op, rule, *split);
   // Gives the collectives of the operands the role of experts if the op has a loop over the
   // capacity of experts: these tensors are the inputs or results of experts, whichever op causes
@@ -445,7 +433,7 @@ LogicalResult FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInt
     role = graph::CollectiveRole::Expert;
   SmallVector<Value> operands;
   for (auto [index, operand] : llvm::enumerate(op.getOperands())) {
-    Placement to = operandOf(&op, rule, index, *split, mesh);
+    Placement to = ofOperand(from, op, rule, index, *split, mesh);
     operands.push_back(localAs(operand, to,
                                role                     ? *role
                                : isOfBatch(operand, to) ? graph::CollectiveRole::Control
@@ -454,7 +442,7 @@ LogicalResult FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInt
   SmallVector<Type> types;
   SmallVector<Placement> placements;
   for (auto [index, result] : llvm::enumerate(op.getResults())) {
-    placements.push_back(resultOf(&op, rule, index, *split, mesh));
+    placements.push_back(ofResult(from, op, rule, index, *split, mesh));
     types.push_back(localType(cast<RankedTensorType>(result.getType()), placements.back(), mesh));
   }
   if (isa<graph::FinishOp, graph::ExchangeOp>(op)) {
@@ -476,65 +464,97 @@ LogicalResult FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInt
   return success();
 }
 
-// Causal attention whose queries are split becomes two (SplitAttention). Gradients of keys and
-// values that other ranks own are added up where these are.
+namespace {
+// The operands of attention and of its gradient.
+constexpr unsigned kQuery = 0, kKey = 1, kValue = 2, kOut = 3, kLse = 4, kDout = 5, kDlse = 6;
+} // namespace
+
+// Attention whose queries are split becomes several: of keys that the rank has and of all of them
+// (SplitAttention), or of those that pass by (RingAttention). Gradients of keys and values that
+// other ranks own are added up where these are.
 LogicalResult FunctionPartitioner::rewriteSplitAttention(Operation &op, const graph::OpRule &rule,
                                                          ArrayRef<int> split) {
   Placement ofQueries = replicated(mesh);
   for (auto [axis, choice] : llvm::enumerate(split))
     if (isQueries(rule, choice))
       ofQueries[axis] = AxisPlacement::shard(0);
+  ofQueries = inOrder(from, mesh, ofQueries);
   auto owned = [&](Placement placement) {
     for (auto [axis, now] : llvm::enumerate(placement))
       if (ofQueries[axis].isShard())
         now = AxisPlacement::shard(kTokensDim);
-    return placement;
+    return inOrder(from, mesh, placement);
   };
   auto local = [&](unsigned index) {
-    return localAs(op.getOperand(index), operandOf(&op, rule, index, split, mesh));
+    return localAs(op.getOperand(index), ofOperand(from, op, rule, index, split, mesh));
   };
   auto ownOf = [&](unsigned index) {
-    return localAs(op.getOperand(index), owned(operandOf(&op, rule, index, split, mesh)));
+    return localAs(op.getOperand(index), owned(ofOperand(from, op, rule, index, split, mesh)));
   };
-  constexpr unsigned kQuery = 0, kKey = 1, kValue = 2, kOut = 3, kLse = 4, kDout = 5, kDlse = 6;
-  SplitAttention attention(builder, op.getLoc(),
-                           graph::getDimSplit(ofQueries, mesh.sizes, /*dim=*/0));
-  SplitAttention::Keys keys{local(kKey), local(kValue), ownOf(kKey), ownOf(kValue)};
-  SmallVector<Placement> placements;
+  graph::DimSplit tokens = graph::getDimSplit(ofQueries, mesh.sizes, /*dim=*/0);
+  SmallVector<Placement> placements, ofOwn;
   for (unsigned index = 0; index < op.getNumResults(); ++index)
-    placements.push_back(resultOf(&op, rule, index, split, mesh));
+    placements.push_back(ofResult(from, op, rule, index, split, mesh));
+  llvm::transform(placements, std::back_inserter(ofOwn), owned);
   auto set = [&](unsigned index, Value value, const Placement &placement) {
     values[op.getResult(index)] = {value, placement};
   };
+  auto mark = [](const AttentionParts::Sum &sum, const Placement &placement) {
+    for (Operation *each : sum.ops)
+      markUnfinished(each, placement);
+  };
+  auto sinks = [&](graph::AttentionOp attention) {
+    return attention.getSinks() ? local(attention.getSinksMutable()[0].getOperandNumber())
+                                : Value();
+  };
+  auto grad = dyn_cast<graph::AttentionGradOp>(op);
+  auto saved = [&]() -> AttentionParts::Saved {
+    return {local(kQuery), local(kOut), local(kLse), local(kDout),
+            grad.getDlse() ? local(kDlse) : Value()};
+  };
+  if (passesKeys(op)) {
+    RingAttention attention(builder, op.getLoc(), mesh, tokens.axes.front(), tokens);
+    RingAttention::Keys keys{ownOf(kKey), ownOf(kValue)};
+    if (auto forward = dyn_cast<graph::AttentionOp>(op)) {
+      auto [out, lse] = attention.forward(forward, local(kQuery), sinks(forward), keys);
+      set(0, out, placements[0]);
+      set(1, lse, placements[1]);
+      return success();
+    }
+    RingAttention::Gradients made = attention.backward(grad, saved(), keys);
+    for (graph::AttentionGradOp step : made.steps)
+      markUnfinished(step, ofOwn);
+    mark(made.dk, ofOwn[kKey]);
+    mark(made.dv, ofOwn[kValue]);
+    set(0, made.dq, placements[0]);
+    set(kKey, made.dk.value, ofOwn[kKey]);
+    set(kValue, made.dv.value, ofOwn[kValue]);
+    return success();
+  }
+  SplitAttention attention(builder, op.getLoc(), tokens);
+  SplitAttention::Keys keys{local(kKey), local(kValue), ownOf(kKey), ownOf(kValue)};
   if (auto forward = dyn_cast<graph::AttentionOp>(op)) {
-    Value sinks;
-    if (forward.getSinks())
-      sinks = local(forward.getSinksMutable()[0].getOperandNumber());
-    auto [out, lse] = attention.forward(forward, local(kQuery), sinks, keys);
+    auto [out, lse] = attention.forward(forward, local(kQuery), sinks(forward), keys);
     set(0, out, placements[0]);
     set(1, lse, placements[1]);
     return success();
   }
-  auto grad = cast<graph::AttentionGradOp>(op);
-  SplitAttention::Gradients made =
-      attention.backward(grad,
-                         {local(kQuery), local(kOut), local(kLse), local(kDout),
-                          grad.getDlse() ? local(kDlse) : Value()},
-                         keys);
-  markUnfinished(made.before, placements);
-  SmallVector<Placement> ofOwn(placements);
-  llvm::transform(placements, ofOwn.begin(), owned);
+  SplitAttention::Gradients made = attention.backward(grad, saved(), keys);
+  for (graph::AttentionGradOp before : made.before)
+    markUnfinished(before, placements);
+  mark(made.dk, placements[kKey]);
+  mark(made.dv, placements[kValue]);
   markUnfinished(made.own, ofOwn);
   set(0, made.dq, placements[0]);
-  for (unsigned index : {kKey, kValue}) {
-    Value rest = moved(builder, {made.before->getResult(index), placements[index]},
+  for (auto [index, sum, own] :
+       {std::tuple(kKey, &made.dk, made.ownDk), std::tuple(kValue, &made.dv, made.ownDv)}) {
+    Value rest = moved(builder, {sum->value, placements[index]},
                        cast<RankedTensorType>(op.getResult(index).getType()), ofOwn[index],
                        graph::CollectiveRole::Activation);
-    Value own = made.own->getResult(index);
-    auto sum = graph::AddOp::create(builder, op.getLoc(), cast<RankedTensorType>(own.getType()),
-                                    own, rest);
-    markUnfinished(sum, ofOwn[index]);
-    set(index, sum, ofOwn[index]);
+    auto both = graph::AddOp::create(builder, op.getLoc(), cast<RankedTensorType>(own.getType()),
+                                     own, rest);
+    markUnfinished(both, ofOwn[index]);
+    set(index, both, ofOwn[index]);
   }
   return success();
 }
@@ -549,6 +569,7 @@ void FunctionPartitioner::attachWindows(Operation &op, Operation &local, const g
       if (choice == static_cast<int>(loop))
         ofLoop[axis] = AxisPlacement::shard(0);
     orderHeads(&op, mesh, ofLoop);
+    ofLoop = inOrder(from, mesh, ofLoop);
     graph::DimSplit ofDim = graph::getDimSplit(ofLoop, mesh.sizes, 0);
     if (!ofDim.axes.empty())
       windows.push_back(graph::getWindow(op.getContext(), loop, ofDim, rule.loops[loop].size));

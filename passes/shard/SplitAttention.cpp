@@ -1,102 +1,89 @@
-// Attention of a rank that has part of the queries.
+// Attention of a rank that has part of the queries and all keys.
 #include "passes/shard/SplitAttention.h"
-
-#include "dialects/graph/ContextOps.h"
-#include "dialects/graph/ElementwiseOps.h"
-#include "dialects/graph/PointOps.h"
-#include "dialects/graph/ShapeOps.h"
-
-#include <limits>
 
 using namespace mlir;
 
 namespace dtc {
-namespace {
-
-RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
-// Beyond this difference of two lse the smaller part is nothing in f32; lse of no keys is -inf.
-constexpr double kMostDifference = 100;
-
-} // namespace
-
-// The number of keys in front of the rank's queries, for each sample.
-Value SplitAttention::lengthsOf(Value q) const {
-  RankedTensorType type = typeOf(q);
-  int64_t samples = type.getDimSize(0), size = type.getDimSize(1);
-  Type i32 = builder.getI32Type();
-  constexpr unsigned kChunkLoop = 1;
-  ArrayAttr windows =
-      builder.getArrayAttr(graph::getWindow(builder.getContext(), kChunkLoop, split, split.parts));
-  Value starts =
-      graph::ChunkStartsOp::create(builder, loc, RankedTensorType::get({samples, 1}, i32),
-                                   builder.getI64IntegerAttr(size), windows);
-  return graph::ReshapeOp::create(builder, loc, RankedTensorType::get({samples}, i32), starts);
+// The number of keys in front of a run of the rank's queries, for each sample.
+Value SplitAttention::lengthsOf(Value q, int64_t piece) const {
+  return parts.startsOf(split, AttentionParts::shapeOf(q)[0], AttentionParts::shapeOf(q)[1], piece);
 }
 
-Value SplitAttention::inF32(Value x) const {
-  RankedTensorType type = typeOf(x);
-  if (type.getElementType().isF32())
-    return x;
-  return graph::CastOp::create(builder, loc, type.clone(builder.getF32Type()), x);
+// Takes the runs of each sample for samples: attention of the own keys knows none but its own run.
+Value SplitAttention::apart(Value x) const {
+  SmallVector<int64_t> shape(AttentionParts::shapeOf(x));
+  shape[0] *= split.pieces;
+  shape[1] /= split.pieces;
+  return parts.shaped(x, shape);
 }
 
-SplitAttention::Result SplitAttention::forward(graph::AttentionOp op, Value q, Value sinks,
+// [batch, heads, runs x queries] to [batch x runs, heads, queries].
+Value SplitAttention::apartLse(Value lse) const {
+  if (!lse || split.pieces == 1)
+    return lse;
+  SmallVector<Value> runs;
+  for (int64_t piece = 0; piece < split.pieces; ++piece) {
+    Value run = parts.partOf(lse, 2, piece, split.pieces);
+    ArrayRef<int64_t> shape = AttentionParts::shapeOf(run);
+    runs.push_back(parts.shaped(run, {shape[0], 1, shape[1], shape[2]}));
+  }
+  ArrayRef<int64_t> shape = AttentionParts::shapeOf(runs.front());
+  return parts.shaped(parts.joined(runs, 1), {shape[0] * split.pieces, shape[2], shape[3]});
+}
+
+AttentionParts::Result SplitAttention::forward(graph::AttentionOp op, Value q, Value sinks,
                                                const Keys &keys) const {
-  RankedTensorType rows = typeOf(q);
-  SmallVector<int64_t> shape(rows.getShape());
-  RankedTensorType lseType =
-      RankedTensorType::get({shape[0], shape[2], shape[1]}, builder.getF32Type());
-  shape[3] = typeOf(op.getResult()).getDimSize(3);
-  RankedTensorType outType = rows.clone(shape);
-  auto attend = [&](Value k, Value v, Value ofSinks, Value lengths, UnitAttr causal) {
-    return graph::AttentionOp::create(
-        builder, loc, outType, lseType, q, k, v, ofSinks, lengths, Value(), Value(), Value(),
-        Value(), Value(), causal, IntegerAttr(), IntegerAttr(), op.getSoftCapAttr(),
-        op.getScaleAttr(), op.getDropoutAttr(), IntegerAttr(), ArrayAttr());
-  };
-  auto before = attend(keys.all, keys.allValues, Value(), lengthsOf(q), UnitAttr());
-  auto own = attend(keys.own, keys.ownValues, sinks, Value(), builder.getUnitAttr());
-  auto point = [&](graph::PointFunction function, Value x, ArrayRef<double> parameters = {}) {
-    return graph::PointOp::create(builder, loc, typeOf(x), x, function, parameters);
-  };
-  Value over =
-      graph::SubtractOp::create(builder, loc, lseType, own.getLse(), before.getLse()).getResult();
-  over = point(graph::PointFunction::Clamp, over,
-               {-std::numeric_limits<double>::infinity(), kMostDifference});
-  Value lse = graph::SubtractOp::create(builder, loc, lseType, own.getLse(),
-                                        point(graph::PointFunction::LogSigmoid, over));
-  SmallVector<int64_t> ofRows{shape[0], shape[1], shape[2]};
-  Value share = graph::TransposeOp::create(
-      builder, loc, RankedTensorType::get(ofRows, builder.getF32Type()),
-      point(graph::PointFunction::Sigmoid, over), builder.getDenseI64ArrayAttr({0, 2, 1}));
-  ofRows.push_back(1);
-  share = graph::ReshapeOp::create(builder, loc,
-                                   RankedTensorType::get(ofRows, builder.getF32Type()), share);
-  Value first = inF32(before.getResult());
-  RankedTensorType wide = typeOf(first);
-  Value more = graph::SubtractOp::create(builder, loc, wide, inF32(own.getResult()), first);
-  Value out = graph::AddOp::create(builder, loc, wide, first,
-                                   graph::MultiplyOp::create(builder, loc, wide, more, share));
-  if (wide != outType)
-    out = graph::CastOp::create(builder, loc, outType, out);
-  return {out, lse};
+  int64_t pieces = split.pieces;
+  AttentionParts::Result own =
+      parts.attend(op, apart(q), apart(keys.own), apart(keys.ownValues), sinks, Value(), true);
+  // Brings the runs of the own part back into their samples.
+  SmallVector<int64_t> whole(AttentionParts::shapeOf(q)), ofLse(AttentionParts::shapeOf(own.lse));
+  whole[3] = AttentionParts::shapeOf(own.out)[3];
+  own.out = parts.shaped(own.out, whole);
+  own.lse = parts.shaped(own.lse, {whole[0], pieces, ofLse[1], ofLse[2]});
+  SmallVector<Value> outs, lses;
+  for (int64_t piece = 0; piece < pieces; ++piece) {
+    AttentionParts::Result before =
+        parts.attend(op, parts.partOf(q, 1, piece, pieces), keys.all, keys.allValues,
+                     /*sinks=*/Value(), lengthsOf(q, piece), false);
+    AttentionParts::Result run{
+        parts.partOf(own.out, 1, piece, pieces),
+        parts.shaped(parts.partOf(own.lse, 1, piece, pieces), AttentionParts::shapeOf(before.lse))};
+    AttentionParts::Result both = parts.join(before, run);
+    outs.push_back(parts.as(both.out, AttentionParts::elementOf(q)));
+    lses.push_back(both.lse);
+  }
+  return {parts.joined(outs, 1), parts.joined(lses, 2)};
 }
 
-SplitAttention::Gradients SplitAttention::backward(graph::AttentionGradOp op, const Saved &saved,
+SplitAttention::Gradients SplitAttention::backward(graph::AttentionGradOp op,
+                                                   const AttentionParts::Saved &saved,
                                                    const Keys &keys) const {
-  auto attend = [&](Value k, Value v, Value lengths, UnitAttr causal) {
-    return graph::AttentionGradOp::create(
-        builder, loc, saved.q.getType(), k.getType(), v.getType(), Type(), saved.q, k, v, saved.out,
-        saved.lse, saved.dout, saved.dlse, lengths, Value(), Value(), Value(), Value(), Value(),
-        causal, IntegerAttr(), IntegerAttr(), op.getSoftCapAttr(), op.getScaleAttr(),
-        op.getDropoutAttr(), op.getIdAttr(), ArrayAttr());
-  };
-  auto before = attend(keys.all, keys.allValues, lengthsOf(saved.q), UnitAttr());
-  auto own = attend(keys.own, keys.ownValues, Value(), builder.getUnitAttr());
-  Value dq =
-      graph::AddOp::create(builder, loc, typeOf(saved.q), before.getDq(), own.getDq()).getResult();
-  return {dq, before, own};
+  Gradients made;
+  Type element = AttentionParts::elementOf(saved.q);
+  made.own = parts.attendBack(op,
+                              {apart(saved.q), apart(saved.out), apartLse(saved.lse),
+                               apart(saved.dout), apartLse(saved.dlse)},
+                              apart(keys.own), apart(keys.ownValues), Value(), true);
+  made.ownDk = parts.shaped(made.own.getDk(), AttentionParts::shapeOf(keys.own));
+  made.ownDv = parts.shaped(made.own.getDv(), AttentionParts::shapeOf(keys.ownValues));
+  SmallVector<Value> dqs;
+  for (int64_t piece = 0; piece < split.pieces; ++piece) {
+    auto before = parts.attendBack(op, parts.partOf(saved, piece, split.pieces), keys.all,
+                                   keys.allValues, lengthsOf(saved.q, piece), false);
+    dqs.push_back(before.getDq());
+    parts.add(made.dk, before.getDk());
+    parts.add(made.dv, before.getDv());
+    made.before.push_back(before);
+  }
+  parts.round(made.dk, element);
+  parts.round(made.dv, element);
+  AttentionParts::Sum dq;
+  parts.add(dq, parts.joined(dqs, 1));
+  parts.add(dq, parts.shaped(made.own.getDq(), AttentionParts::shapeOf(saved.q)));
+  parts.round(dq, element);
+  made.dq = dq.value;
+  return made;
 }
 
 } // namespace dtc

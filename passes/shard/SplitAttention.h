@@ -1,55 +1,47 @@
-// Attention of a rank that has part of the queries.
+// Attention of a rank that has part of the queries and all keys.
 #pragma once
 
-#include "dialects/graph/GradientOps.h"
-#include "dialects/graph/NnOps.h"
-#include "dialects/graph/Placement.h"
+#include "passes/shard/AttentionParts.h"
 
 namespace dtc {
 
-// Causal attention of one rank's part of the queries, a run of neighbours. It sees all keys in
-// front of the part, whose number it finds from its coordinates (graph.chunk_starts), and of its
-// own part those up to each query. These are two attentions; the first is not causal and has a
-// length. With their sums of exponentials lse, s = sigmoid(lse_own - lse_before) is the share of
-// the own keys:
-//   out = out_before + s (out_own - out_before),  lse = lse_own - log s
-// in f32. Sinks are of the own part alone, so that lse has them once. Gradients are those of both,
-// with the joined out and lse, whose scores are the same.
-// Source: Dao 2023, arXiv:2307.08691; Liu et al. 2023, arXiv:2310.01889.
+// Causal attention of one rank's part of the queries: of one run of neighbours, or of two where
+// tokens are in zigzag order. Each run sees all keys in front of it, whose number the rank finds
+// from its coordinates (graph.chunk_starts), and of its own keys those up to each query. These are
+// two attentions; the first is not causal and has a length.
 class SplitAttention {
 public:
-  // Keys and values of the whole sequence, and the rank's part of them.
+  // Keys and values of the whole sequence in its order, and the rank's part of them.
   struct Keys {
     mlir::Value all, allValues, own, ownValues;
   };
-  struct Result {
-    mlir::Value out, lse;
-  };
-  // Both ops make gradients of the queries, whose sum is `dq`.
+  // Gradients of the queries, of all keys and values, and of the rank's own ones. All attentions
+  // make gradients of the queries, whose sum is `dq`.
   struct Gradients {
     mlir::Value dq;
-    graph::AttentionGradOp before, own;
+    AttentionParts::Sum dk, dv;
+    llvm::SmallVector<graph::AttentionGradOp, 2> before;
+    graph::AttentionGradOp own;
+    mlir::Value ownDk, ownDv;
   };
 
-  // `split` says which axes split the queries.
+  // `split` says how the ranks split the queries.
   SplitAttention(mlir::OpBuilder &builder, mlir::Location loc, const graph::DimSplit &split)
-      : builder(builder), loc(loc), split(split) {}
+      : parts(builder, loc), split(split) {}
 
   // Returns what the rank has of the results of `op`. `sinks` may be null.
-  Result forward(graph::AttentionOp op, mlir::Value q, mlir::Value sinks, const Keys &keys) const;
-  // The operands of the gradient that are of the rank's part; `dlse` may be null.
-  struct Saved {
-    mlir::Value q, out, lse, dout, dlse;
-  };
+  AttentionParts::Result forward(graph::AttentionOp op, mlir::Value q, mlir::Value sinks,
+                                 const Keys &keys) const;
   // Returns what the rank has of the gradients of `op`.
-  Gradients backward(graph::AttentionGradOp op, const Saved &saved, const Keys &keys) const;
+  Gradients backward(graph::AttentionGradOp op, const AttentionParts::Saved &saved,
+                     const Keys &keys) const;
 
 private:
-  mlir::Value lengthsOf(mlir::Value q) const;
-  mlir::Value inF32(mlir::Value x) const;
+  mlir::Value lengthsOf(mlir::Value q, int64_t piece) const;
+  mlir::Value apart(mlir::Value x) const;
+  mlir::Value apartLse(mlir::Value lse) const;
 
-  mlir::OpBuilder &builder;
-  mlir::Location loc;
+  AttentionParts parts;
   graph::DimSplit split;
 };
 

@@ -25,6 +25,7 @@ GPT2 = {"model_type": "gpt2", "vocab_size": 61, "n_positions": 32, "n_embd": 32,
         "n_inner": 48, "initializer_range": 0.08, "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0,
         "tie_word_embeddings": True}
 DROPS = {**GPT2, "resid_pdrop": 0.1, "embd_pdrop": 0.1, "attn_pdrop": 0.1}
+DROPS_OUTSIDE = {**DROPS, "attn_pdrop": 0.0}
 LLAMA = {"model_type": "llama", "vocab_size": 61, "max_position_embeddings": 64, "hidden_size": 32, "head_dim": 4,
          "intermediate_size": 40, "num_hidden_layers": 2, "num_attention_heads": 8, "num_key_value_heads": 4,
          "hidden_act": "silu", "initializer_range": 0.08, "tie_word_embeddings": False, "attention_bias": True,
@@ -34,7 +35,7 @@ GROUPED = {**LLAMA, "num_key_value_heads": 2}
 WINDOW = {**{key: value for key, value in LLAMA.items() if "bias" not in key}, "model_type": "mistral",
           "sliding_window": 5}
 
-EXCHANGED, GATHERED = "all-to-all", "all-gather"
+EXCHANGED, GATHERED, RING = "all-to-all", "all-gather", "ring"
 # Each case is: config, kind, other keys of --fix, optimizer.
 CASES = [
     (GPT2, EXCHANGED, {"cp": 2}, "sgd"),
@@ -61,10 +62,24 @@ CASES = [
     (LLAMA, GATHERED, {"cp": 4, "pp": 2, "zero": 2, "recompute": "full"}, "sgd"),
     (GPT2, GATHERED, {"cp": 2, "tp": 2, "pp": 2, "recompute": "full"}, "sgd"),
     (GPT2, GATHERED, {"cp": 4, "zero": 2}, "lamb"),
+    (DROPS_OUTSIDE, GATHERED, {"cp": 2, "tp": 2, "sp": 1}, "sgd"),
+    (GPT2, RING, {"cp": 2}, "sgd"),
+    (LLAMA, RING, {"cp": 4}, "sgd"),
+    (GROUPED, RING, {"cp": 4, "tp": 2}, "sgd"),
+    (LLAMA, RING, {"cp": 2, "tp": 4, "zero": 1}, "sgd"),  # gradients of kv heads are sums over tp
+    (LLAMA, RING, {"cp": 2, "tp": 2, "sp": 1, "zero": 3, "recompute": "selective"}, "sgd"),
+    (GPT2, RING, {"cp": 2, "dp": 2, "zero": 2, "micro_batch": 2}, "sgd"),
+    (LLAMA, RING, {"cp": 4, "pp": 2, "zero": 2, "recompute": "full"}, "sgd"),
+    (GPT2, RING, {"cp": 2, "tp": 2, "pp": 2, "recompute": "full"}, "sgd"),
+    (LLAMA, RING, {"cp": 4, "zero": 3, "overlap": 0}, "adamw"),
+    (DROPS_OUTSIDE, RING, {"cp": 2, "dp": 2}, "sgd"),
     (LLAMA, EXCHANGED, {"cp": 2, "precision": "bf16"}, "sgd"),
     (LLAMA, GATHERED, {"cp": 2, "precision": "bf16"}, "sgd"),
+    (LLAMA, RING, {"cp": 4, "precision": "bf16"}, "sgd"),
     (LLAMA, EXCHANGED, {"cp": 2, "target": "simt"}, "sgd"),
     (LLAMA, GATHERED, {"cp": 2, "target": "simt"}, "sgd"),
+    (LLAMA, RING, {"cp": 2, "target": "simt"}, "sgd"),
+    (GROUPED, RING, {"cp": 4, "target": "simt", "recompute": "full"}, "sgd"),
 ]
 
 
@@ -78,7 +93,8 @@ def heads_of(config):
 def formula(config, kind, fix):
     """Returns the bytes that a rank sends in a step along cp. To exchange: of its share of queries, keys,
     values and results all but what stays, and of their gradients. To gather: its part of keys and values to each other
-    rank, forward and backward, and their gradients to the ranks that own them.
+    rank, forward and backward, and their gradients to the ranks that own them. A ring sends as much: keys and values
+    of all ranks but one on to the next rank, forward and backward, and sums of their gradients.
     """
     layers, heads, kv_heads, head_dim = heads_of(config)
     cp, samples = fix["cp"], 2 * fix["micro_batch"]
@@ -91,11 +107,12 @@ def formula(config, kind, fix):
 
 def check_bytes(dte, config, kind, fix, what):
     (program,) = json.loads(dtc("inspect", dte, "--format", "json"))["programs"]
-    sent = [entry for entry in program["communication"] if entry["group"] == "cp" and entry["role"] == "activation"]
+    sent = [entry for entry in program["communication"]
+            if entry["group"] in ("cp", "cp ring") and entry["role"] == "activation"]
     # Each micro-batch gathers the gradient of learned positions, with that of tp under sequence parallelism.
     table = 0 if fix.get("sp") else SEQUENCE * config.get("n_embd", 0) * 4
     positions = 2 * table * (fix["cp"] - 1) // fix["cp"]
-    kinds = {"all_to_all"} if kind == EXCHANGED else {"all_gather", "reduce_scatter"}
+    kinds = {EXCHANGED: {"all_to_all"}, GATHERED: {"all_gather", "reduce_scatter"}, RING: {"send"}}[kind]
     if {entry["kind"] for entry in sent} != kinds | ({"all_gather"} if positions else set()):
         sys.exit(f"FAILED: {what}: {sent}, wanted {kinds} alone")
     found, wanted = sum(entry["bytes"] for entry in sent) - positions, formula(config, kind, fix)
@@ -134,7 +151,9 @@ MIXTRAL = {"model_type": "mixtral", "vocab_size": 61, "max_position_embeddings":
 def check_refusals():
     with tempfile.TemporaryDirectory() as name:
         for config, length, fix, wanted in (
-                (GPT2, SEQUENCE, "cp=2,cp_kind=ring", ["use --fix cp_kind=all-to-all or all-gather"]),
+                (GPT2, SEQUENCE, "cp=4,cp_inner=2", ["use --fix cp_kind=ring, all-to-all or all-gather"]),
+                (DROPS, SEQUENCE, "cp=2,cp_kind=ring", ["has dropout", "plan with --fix cp_kind=all-to-all"]),
+                (WINDOW, SEQUENCE, "cp=2,cp_kind=ring", ["sliding", "plan with --fix cp_kind=all-to-all"]),
                 (DROPS, SEQUENCE, "cp=2,cp_kind=all-gather", ["has dropout", "plan with --fix cp_kind=all-to-all"]),
                 (WINDOW, SEQUENCE, "cp=2,cp_kind=all-gather", ["sliding", "plan with --fix cp_kind=all-to-all"]),
                 (GPT2, 14, "cp=4", ["a sequence of 14 tokens can't be cut into 2 x 4 equal parts"]),

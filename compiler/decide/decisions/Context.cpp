@@ -39,14 +39,7 @@ std::string pinOfInner(const Decisions &d) {
 }
 
 bool isKindOfPrograms(const Decisions &d) {
-  return d.cp == 1 || d.contextKind == ContextKind::AllToAll ||
-         d.contextKind == ContextKind::AllGather;
-}
-
-// A kind that is not given may be one that programs have.
-void settleKind(Decisions &d, bool isGiven) {
-  if (!isGiven && d.cp > 1)
-    d.contextKind = ContextKind::AllToAll;
+  return d.cp == 1 || d.contextKind != ContextKind::Both;
 }
 
 constexpr Rule kRulesOfKind[] = {
@@ -116,9 +109,8 @@ constexpr Decision kContextRows[] = {
                         "(all-to-all in groups, a ring over the groups), or all-gathered keys",
              .words = "ring, all-to-all, both or all-gather",
              .readWord = readPinnedKind,
-             .write = pinOfKind,
-             .settle = settleKind},
-     .program = {isKindOfPrograms, "--fix cp_kind=all-to-all or all-gather"},
+             .write = pinOfKind},
+     .program = {isKindOfPrograms, "--fix cp_kind=ring, all-to-all or all-gather"},
      .rules = kRulesOfKind,
      .stackRules = kStacksOfKind,
      .leftOut = kOfKind},

@@ -3,6 +3,7 @@
 
 #include "compiler/decide/plan/ApplyLayers.h"
 #include "compiler/decide/plan/PlacementText.h"
+#include "dialects/graph/Context.h"
 #include "dialects/graph/MoeOps.h"
 #include "dialects/graph/RouteOps.h"
 #include "dialects/graph/StateOps.h"
@@ -117,6 +118,10 @@ static LogicalResult splitSequences(ModuleOp module, const Decisions &d) {
     return failure();
   if (d.contextKind == ContextKind::AllToAll)
     return exchangeHeads(module, d.cp * d.tp);
+  graph::KeyTravel travel =
+      d.contextKind == ContextKind::Ring ? graph::KeyTravel::Ring : graph::KeyTravel::Gather;
+  module->setAttr(graph::kKeyTravelAttr,
+                  StringAttr::get(module.getContext(), graph::toString(travel)));
   return success();
 }
 

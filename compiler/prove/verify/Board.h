@@ -13,8 +13,8 @@ namespace dtc {
 
 // Shares between programs the properties of values that they send or reduce together. Per program,
 // channel and number of the operation: the axes on which the value differs, those along which it is
-// a partial sum, those along which its samples have not been summed, and those along which they
-// were exchanged.
+// a partial sum, those along which its samples have not been summed, those along which they were
+// exchanged, and the ranks of a ring that it is of.
 class Board {
 public:
   // One end of a channel: a program, its group, and the way within the group.
@@ -28,10 +28,12 @@ public:
   // The properties of a value that a program sends or reduces.
   struct Sent {
     AxisSet axes = 0, partial = 0, samples = 0, exchanged = 0;
+    uint64_t positions = 0, met = 0;
     bool operator==(const Sent &) const = default;
     // Returns what other programs need to know of a value.
     static Sent of(const Value &value) {
-      return {value.axes, value.partial, value.samples, value.exchanged};
+      return {value.axes,      value.partial,   value.samples,
+              value.exchanged, value.positions, value.met};
     }
   };
   // The number of operations of each channel.

@@ -30,6 +30,8 @@ public:
     value.partial |= others.partial;
     value.samples |= others.samples;
     value.exchanged |= others.exchanged;
+    value.positions |= others.positions;
+    value.met |= others.met;
     if (AxisSet along = exchangedBy(state, op))
       value.exchange(along);
     if (reducesValues(op))
@@ -40,6 +42,8 @@ public:
       value.equalise(joined);
     else
       value.axes |= spread;
+    if (AxisSet context = state.initial.contextAxes(); spread & context)
+      value.positions = value.samples & context ? 1 : 0;
     return value;
   }
 

@@ -1,5 +1,6 @@
 #include "compiler/prove/verify/CollectiveRules.h"
 
+#include "compiler/prove/verify/RingRules.h"
 #include "runtime/format/Description.h"
 
 namespace dtc {
@@ -115,6 +116,8 @@ std::optional<Fault> checkCollective(const ProgramState &state, const format::Co
   for (const Touch &touch : state.at.source->touches)
     if (std::optional<Fault> found = checkWhole(state, touch))
       return found;
+  if (std::optional<Fault> found = checkAtHome(state, op.src()))
+    return found;
   bool sums = op.reduce() == format::ReduceKind::sum && reducesValues(op);
   for (const ValueRange &range : state.memory.operand(0)) {
     if (range.value.isZero)

@@ -1,6 +1,7 @@
 #include "compiler/prove/verify/FunctionFlow.h"
 
 #include "compiler/prove/verify/PartialSums.h"
+#include "compiler/prove/verify/RingRules.h"
 #include "compiler/prove/verify/UpdateRules.h"
 #include "runtime/format/Description.h"
 
@@ -26,6 +27,8 @@ std::optional<Fault> readOperands(ProgramState &state, Value &made) {
       made.partial |= operand.partial;
       made.samples |= operand.samples;
       made.exchanged |= operand.exchanged;
+      made.positions |= operand.positions;
+      made.met |= operand.met;
     }
   }
   made.isZero = state.at.source->flow == Flow::Zero;
@@ -85,6 +88,8 @@ std::optional<Fault> followFunction(ProgramState &state) {
     return found;
   if (std::optional<Fault> found = checkExchanged(state, made))
     return found;
+  if (std::optional<Fault> found = checkPositions(state, made))
+    return found;
   bool isKernel = state.at.source->source->op_as_Launch();
   uint32_t result = 0;
   for (const Touch &touch : state.at.source->touches) {
@@ -99,6 +104,7 @@ std::optional<Fault> followFunction(ProgramState &state) {
         isKernel ? share : static_cast<AxisSet>(made.partial | unfinishedOf(state, touch.buffer));
     setElementwise(state, touch, value);
     value.reduced = axesWithout(value.reduced, share);
+    setPositions(state, touch.buffer, value);
     if (std::optional<Fault> found = state.memory.write(touch, [&](uint32_t) { return value; }))
       return found;
   }

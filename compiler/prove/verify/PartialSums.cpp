@@ -1,5 +1,6 @@
 #include "compiler/prove/verify/PartialSums.h"
 
+#include "compiler/prove/verify/RingRules.h"
 #include "runtime/format/Description.h"
 #include "runtime/format/Instructions.h"
 
@@ -118,7 +119,7 @@ std::optional<Fault> checkKeys(const ProgramState &state) {
     return std::nullopt;
   AxisSet parts = axesOf(state, op->lengths()) & state.initial.contextAxes();
   AxisSet apart = parts & (axesOf(state, op->k()) | axesOf(state, op->v()));
-  if (!apart)
+  if (!apart || (hasPassedOn(state, op->k()) && hasPassedOn(state, op->v())))
     return std::nullopt;
   return state.at.fail("values",
                        text("reads as many keys as lengths say that differ along ",

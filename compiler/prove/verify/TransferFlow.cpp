@@ -1,6 +1,7 @@
 #include "compiler/prove/verify/TransferFlow.h"
 
 #include "compiler/prove/verify/CollectiveRules.h"
+#include "compiler/prove/verify/RingRules.h"
 #include "runtime/format/Description.h"
 
 namespace dtc {
@@ -12,6 +13,15 @@ std::optional<Fault> followSend(ProgramState &state, const format::Transfer &op)
   if (std::optional<Fault> found = state.memory.read(0))
     return found;
   Value value = state.memory.operand(0).joined();
+  if (op.role() == format::CollectiveRole::activation) {
+    if (std::optional<Fault> found = checkPassedOn(state, op, value))
+      return found;
+    value.passOn(op.shift(), state.steps.manifest.groups()->Get(op.group())->size());
+    state.channels.post(state.channels.send(op.group(), op.shift()), value);
+    return std::nullopt;
+  }
+  if (std::optional<Fault> found = checkAtHome(state, op.buffer()))
+    return found;
   if (AxisSet wrong = value.axes & state.groups.crossed(op.group(), op.shift(), state.steps.index))
     return state.at.fail("values", text("sends ", state.steps.bufferName(op.buffer()),
                                         ", which is sharded along ", state.namesOf(wrong),

@@ -1,5 +1,7 @@
 #include "compiler/prove/verify/Value.h"
 
+#include <utility>
+
 namespace dtc {
 
 Value Value::ofNothing() {
@@ -20,6 +22,8 @@ void Value::addTo(const Value &before) {
   partial |= before.partial;
   samples |= before.samples;
   exchanged |= before.exchanged;
+  positions |= before.positions;
+  met |= before.met;
   if (!before.isZero)
     reduced &= before.reduced;
   isZero = isZero && before.isZero;
@@ -30,6 +34,8 @@ void Value::keep(const Value &before) {
   partial |= before.partial;
   samples |= before.samples;
   exchanged |= before.exchanged;
+  positions |= before.positions;
+  met |= before.met;
   reduced &= before.reduced;
 }
 
@@ -55,6 +61,13 @@ bool Value::exchange(AxisSet along) {
 AxisSet Value::toBeSummed(AxisSet batch, AxisSet shards) const {
   AxisSet own = axesWithout(exchanged & shards, samples);
   return axesWithout(batch, reduced | own);
+}
+
+void Value::passOn(uint32_t shift, uint32_t ranks) {
+  uint64_t before = std::exchange(positions, 0);
+  for (uint32_t position = 0; position < kMostPositions; ++position)
+    if (before >> position & 1)
+      positions |= uint64_t(1) << (position + shift) % ranks % kMostPositions;
 }
 
 void Value::equalise(AxisSet along) { axes = axesWithout(axes, along); }

@@ -14,11 +14,20 @@ struct Value {
   // Axes along which ranks have exchanged the samples for what only they have (experts): with it
   // the value is made of the samples of all.
   AxisSet exchanged = 0;
+  // Ranks of a ring whose tokens it is made of: bit p for the rank p positions before, modulo
+  // kMostPositions; bit 0 for the rank itself, none for what has no tokens or those of all.
+  uint64_t positions = 0;
+  // Ranks of a ring whose keys the queries have met, or whose queries the keys have, in the same
+  // way; none for what attention has not made.
+  uint64_t met = 0;
   AxisSet reduced = 0;   // axes along which it was summed, or needs no sum
   uint32_t together = 0; // 1 + group of several programs that it was reduced over; 0: none
   bool isZero = false;
 
   bool operator==(const Value &) const = default;
+
+  // The number of ranks of a ring that are told apart.
+  static constexpr uint32_t kMostPositions = 64;
 
   // Returns the value of no bytes, the neutral element of join().
   static Value ofNothing();
@@ -38,6 +47,8 @@ struct Value {
   // Returns the axes of `batch` along which the value, a gradient of a tensor with parts along
   // `shards`, has yet to be summed. Experts of a rank have met the samples of all ranks.
   AxisSet toBeSummed(AxisSet batch, AxisSet shards) const;
+  // It went on by `shift` positions in a ring of `ranks`.
+  void passOn(uint32_t shift, uint32_t ranks);
   // All ranks along these axes hold the same from now on.
   void equalise(AxisSet along);
 };

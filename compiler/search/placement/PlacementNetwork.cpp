@@ -4,6 +4,7 @@
 #include "compiler/search/placement/AxisGroups.h"
 #include "compiler/search/placement/StageCosts.h"
 #include "passes/shard/StepMesh.h"
+#include "passes/shard/TokenOrder.h"
 
 #include <limits>
 
@@ -234,6 +235,7 @@ LogicalResult PlacementNetwork::splitSequence(graph::FuncOp microbatch, BlockArg
       placement[axis] = AxisPlacement::shard(static_cast<int64_t>(dim));
     break;
   }
+  orderTokens(module, mesh, placement);
   return success();
 }
 
@@ -253,6 +255,7 @@ Placement PlacementNetwork::boundaryOf(Value value) const {
   for (unsigned axis : contextAxes)
     if (sequence < numDims)
       placement[axis] = AxisPlacement::shard(sequence);
+  orderTokens(module, mesh, placement);
   if (sequenceParallel && sequence < numDims && channels < numDims)
     for (unsigned axis : tensorAxes)
       placement[axis] = AxisPlacement::shard(sequence);
@@ -309,14 +312,18 @@ LogicalResult PlacementNetwork::addOp(Operation *op, graph::RuleOpInterface inte
       network.addCost(node, value, secondsOfOp(op, rule, split, mesh, *costs));
   for (auto [index, result] : llvm::enumerate(op->getResults())) {
     PlacementNode placementNode{node, {}};
-    for (const OpSplit &split : splits)
+    for (const OpSplit &split : splits) {
       placementNode.placements.push_back(resultOf(op, rule, index, split, mesh));
+      orderTokens(module, mesh, placementNode.placements.back());
+    }
     placementNodes[result] = std::move(placementNode);
   }
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
     PlacementNode need{node, {}};
-    for (const OpSplit &split : splits)
+    for (const OpSplit &split : splits) {
       need.placements.push_back(operandOf(op, rule, index, split, mesh));
+      orderTokens(module, mesh, need.placements.back());
+    }
     use(uses, operand, std::move(need));
   }
   ops[op] = {node, std::move(splits)};

@@ -13,9 +13,10 @@ namespace dtc {
 using D = Decisions;
 
 // Returns true if pins, software and the model's windows permit the kind for several ranks of
-// context parallelism.
+// context parallelism. Programs have rings only if a pin asks for them: not all attention can.
 static bool mayHave(ContextKind kind, const SpaceLimits &limits, const Pins &pins) {
-  if (!pins.allow(&D::contextKind, kind))
+  if (!pins.allow(&D::contextKind, kind) ||
+      (limits.executable && hasRing(kind) && !pins[&D::contextKind]))
     return false;
   return !limits.space || (limits.space->contextKinds >> static_cast<int>(kind) & 1 &&
                            (!hasRing(kind) || !limits.slides || limits.space->slidesInRings));

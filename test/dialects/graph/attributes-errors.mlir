@@ -205,7 +205,7 @@ graph.func @f(%x: tensor<4xf32>) {
 // a use of what is no parameter
 shard.grid @mesh(shape = 2) {graph.axis_names = ["dp"]}
 graph.func @f(%x: tensor<4xf32>) {
-  // expected-error @+1 {{only a parameter is brought to one of its uses, not gradient}}
+  // expected-error @+1 {{only a parameter or an activation is brought to one of its uses, not gradient}}
   %0 = shard.all_reduce %x on @mesh grid_axes = [0] {graph.communication = #graph.communication<gradient async use 1>} : tensor<4xf32> -> tensor<4xf32>
   graph.return
 }

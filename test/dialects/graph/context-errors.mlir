@@ -25,3 +25,12 @@ graph.func @chunk_starts_c3() {
   %0 = graph.chunk_starts size 8 {windows = [#graph.window<loop = 0, local = 2, global = 4, axes = [0]>]} : tensor<2x2xi32>
   graph.return
 }
+
+// -----
+
+// chunk_starts_c4
+graph.func @chunk_starts_c4() {
+  // expected-error @+1 {{'graph.chunk_starts' op 'within' is [3, 2], but a least and a most number are wanted}}
+  %0 = graph.chunk_starts size 8 within [3, 2] : tensor<2x2xi32>
+  graph.return
+}

@@ -76,3 +76,55 @@ module {
     graph.return
   }
 }
+
+// -----
+
+// Where the module says that keys are gathered, ranks have two runs of tokens each, from both ends of the sequence. The
+// own keys know their own run alone; each run has a length of its own for all keys, which are in order.
+module attributes {graph.key_travel = "gather"} {
+  shard.grid @mesh(shape = 1x2) {graph.axis_names = ["dp", "cp"], graph.axis_roles = ["data", "context"]}
+  // CHECK-LABEL: graph.func @microbatch({{.*}}: tensor<2x4x4x4xf32> {{.*}}: tensor<2x4x2x4xf32> {{.*}}) ->
+  graph.func @microbatch(%q: tensor<2x8x4x4xf32>, %k: tensor<2x8x2x4xf32>) -> (tensor<2x8x4x4xf32> {graph.accumulated = "loss"}) {
+    // CHECK: %[[G:.*]] = shard.all_gather %{{.*}} on @mesh grid_axes = [1] gather_axis = 1
+    // CHECK: %[[B:.*]] = graph.slice %[[G]] dim 1 start 2 size 4
+    // CHECK: %[[K:.*]] = graph.concat %{{.*}}, %[[B]], %{{.*}} dim 1
+    // CHECK: %[[OWN:.*]] = graph.reshape %{{.*}} : tensor<2x4x2x4xf32> -> tensor<4x2x2x4xf32>
+    // CHECK: graph.attention %{{.*}}, %[[OWN]], %[[OWN]] causal
+    // CHECK: graph.chunk_starts size 2 {windows = [#graph.window<loop = 1, local = 2, global = 4, axes = [1] zigzag 1>]} : tensor<2x2xi32>
+    // CHECK-COUNT-2: graph.attention %{{.*}}, %[[K]], %[[K]] lengths
+    %0, %lse = graph.attention %q, %k, %k causal scale 1.0 : (tensor<2x8x4x4xf32>, tensor<2x8x2x4xf32>, tensor<2x8x2x4xf32>) -> (tensor<2x8x4x4xf32>, tensor<2x4x8xf32>)
+    graph.return %0 : tensor<2x8x4x4xf32>
+  }
+  graph.func @update(%loss: tensor<2x8x4x4xf32> {graph.accumulated = "loss"}) {
+    graph.return
+  }
+}
+
+// -----
+
+// In a ring they pass by. A rank sends them on before it computes with them.
+module attributes {graph.key_travel = "ring"} {
+  shard.grid @mesh(shape = 1x3) {graph.axis_names = ["dp", "cp"], graph.axis_roles = ["data", "context"]}
+  // CHECK-LABEL: graph.func @microbatch({{.*}}: tensor<2x4x4x4xf32> {{.*}}: tensor<2x4x2x4xf32> {{.*}}) ->
+  graph.func @microbatch(%q: tensor<2x12x4x4xf32>, %k: tensor<2x12x2x4xf32>, %v: tensor<2x12x2x4xf32>) -> (tensor<2x12x4x4xf32> {graph.accumulated = "loss"}) {
+    // CHECK: %[[K1:.*]] = shard.shift %[[K0:.*]] on @mesh grid_axes = [1] shift_axis = 1 offset = 1 rotate {graph.communication = #graph.communication<activation async use 1>} : tensor<2x4x2x4xf32>
+    // CHECK: %[[V1:.*]] = shard.shift %[[V0:.*]] on @mesh
+    // CHECK: graph.attention %{{.*}}, %[[K0]], %[[V0]] causal
+    // CHECK: %[[K2:.*]] = shard.shift %[[K1]] on @mesh
+    // CHECK: %[[V2:.*]] = shard.shift %[[V1]] on @mesh
+    // CHECK: graph.chunk_starts size 2 within [0, 2]
+    // CHECK: graph.attention %{{.*}}, %[[K1]], %[[V1]] lengths
+    // CHECK: graph.chunk_starts size 2 offset -6 within [2, 4]
+    // CHECK: graph.attention %{{.*}}, %[[K1]], %[[V1]] lengths
+    // CHECK: graph.chunk_starts size 2 offset -2 within [0, 2]
+    // CHECK: graph.attention %{{.*}}, %[[K2]], %[[V2]] lengths
+    // CHECK: graph.chunk_starts size 2 offset -4 within [2, 4]
+    // CHECK: graph.attention %{{.*}}, %[[K2]], %[[V2]] lengths
+    // CHECK-NOT: shard.shift
+    %0, %lse = graph.attention %q, %k, %v causal scale 1.0 : (tensor<2x12x4x4xf32>, tensor<2x12x2x4xf32>, tensor<2x12x2x4xf32>) -> (tensor<2x12x4x4xf32>, tensor<2x4x12xf32>)
+    graph.return %0 : tensor<2x12x4x4xf32>
+  }
+  graph.func @update(%loss: tensor<2x12x4x4xf32> {graph.accumulated = "loss"}) {
+    graph.return
+  }
+}

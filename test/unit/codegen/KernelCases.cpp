@@ -138,6 +138,10 @@ std::vector<KernelCase> pointwiseCases() {
   cases.push_back({"chunk_starts", "() -> $A",
                    "%s = graph.chunk_starts size 3 : $I\n%0 = graph.cast %s : $I to $A"});
   cases.back().readsVectors = false;
+  cases.push_back({"chunk_starts_within", "() -> $A",
+                   "%s = graph.chunk_starts size 3 offset -4 within [0, 5] : $I\n"
+                   "%0 = graph.cast %s : $I to $A"});
+  cases.back().readsVectors = false;
   cases.push_back({"counted", "(%t: $T) -> $S", "%0 = graph.counted %t ignoring -100 : $T to $S"});
   cases.push_back({"dropout",
                    "(%x: $X, %seed: tensor<i64>, %step: $1) -> $X",

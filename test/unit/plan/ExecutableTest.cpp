@@ -34,9 +34,13 @@ TEST(Executable, IsWhateverLayersRecompute) {
 
 TEST(Executable, NamesWhatIsTooMuch) {
   const std::string yet = ", which dtc can't compile yet; plan with ";
-  EXPECT_EQ(why([](Decisions &d) { d.cp = 2; }),
-            "the plan has cp_kind = ring" + yet + "--fix cp_kind=all-to-all or all-gather");
-  for (ContextKind kind : {ContextKind::AllToAll, ContextKind::AllGather}) {
+  EXPECT_EQ(why([](Decisions &d) {
+              d.cp = 4;
+              d.contextKind = ContextKind::Both;
+              d.contextInner = 2;
+            }),
+            "the plan has cp_kind = both" + yet + "--fix cp_kind=ring, all-to-all or all-gather");
+  for (ContextKind kind : {ContextKind::Ring, ContextKind::AllToAll, ContextKind::AllGather}) {
     Plan plan;
     plan.decisions.cp = 2;
     plan.decisions.contextKind = kind;
