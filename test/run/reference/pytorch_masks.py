@@ -68,26 +68,27 @@ def gemma3():
 
 
 class OssAttention(nn.Module):
-    """The attention of GPT-OSS, with a window in the first layer, as its class calls it."""
+    """The attention of GPT-OSS, with a window in every other layer, as its class calls it."""
 
     def __init__(self):
         from transformers import GptOssConfig
         from transformers.models.gpt_oss.modeling_gpt_oss import GptOssAttention, GptOssRotaryEmbedding
         super().__init__()
-        config = GptOssConfig(**SIZES, num_key_value_heads=2, head_dim=8, sliding_window=5, max_position_embeddings=32,
-                              num_local_experts=4, layer_types=["sliding_attention", "full_attention"],
+        sizes = {**SIZES, "num_hidden_layers": 4}
+        config = GptOssConfig(**sizes, num_key_value_heads=2, head_dim=8, sliding_window=5, max_position_embeddings=32,
+                              num_local_experts=4, layer_types=2 * ["sliding_attention", "full_attention"],
                               rope_parameters={"rope_type": "default", "rope_theta": 1e4})
         config._attn_implementation = "eager"
         self.config = config
         self.embed, self.head = nn.Embedding(VOCABULARY, 24), nn.Linear(24, VOCABULARY)
-        self.layers = nn.ModuleList(GptOssAttention(config, layer) for layer in range(2))
+        self.layers = nn.ModuleList(GptOssAttention(config, layer) for layer in range(4))
         object.__setattr__(self, "rotary_", GptOssRotaryEmbedding(config))
 
     def forward(self, tokens):
         from transformers.masking_utils import create_causal_mask, create_sliding_window_causal_mask
         x, places = self.embed(tokens), torch.arange(tokens.shape[1])[None]
         turned = self.rotary_(x, places)
-        for layer, make in zip(self.layers, (create_sliding_window_causal_mask, create_causal_mask)):
+        for layer, make in zip(self.layers, 2 * (create_sliding_window_causal_mask, create_causal_mask)):
             mask = make(config=self.config, inputs_embeds=x, attention_mask=None, cache=None, position_ids=places)
             x = x + layer(x, position_embeddings=turned, attention_mask=mask)[0]
         return self.head(x)
@@ -117,7 +118,8 @@ MASKS = {
     "bert_eager": (bert_eager, LABELLED, None, ("dp=2,tp=2",)),
     "t5": (t5, LABELLED, None, ("dp=2,tp=2", "dp=2,tp=1,zero=3")),
     "gemma3": (gemma3, TEXTS, "cross_entropy", ("dp=2,tp=2,sp=0", "dp=2,tp=1,zero=3")),
-    "oss_attention": (OssAttention, TEXTS, "cross_entropy", ("dp=2,tp=2,sp=0", "dp=2,tp=1,zero=3")),
+    "oss_attention": (OssAttention, TEXTS, "cross_entropy",
+                      ("dp=2,tp=2,sp=0", "pp=2", "dp=2,tp=1,zero=3")),
     "lengths": (Lengths, (("tokens", [6], VOCABULARY), ("lengths", [], 7), ("targets", [], 5)), "cross_entropy",
                 ("dp=2,tp=2", "dp=2,tp=1,zero=3")),
 }
