@@ -191,71 +191,68 @@ TEST(PackRowsKernel, WritesTheRowsOfBlocks) {
 // Each choice is in one round, in the order of its block, and what rounds add up to is what one
 // exchange with room for all brings.
 TEST(RoundKernels, TakeTheRowsOfBlocksInTurn) {
-  for (const Case &c : kCases)
-    for (int64_t room :
-         {c.ofBlock(), (c.ofBlock() + 1) / 2, std::max<int64_t>(1, c.ofBlock() / 3)}) {
-      Placed placed = place(c, 0, c.ranks);
-      Values choices = c.choicesOf(0), x = tokensOf(c, 0), sums(x.size(), 0);
-      std::string t = tensor({c.samples, c.tokens, c.columns}),
-                  p = tensor({c.samples, c.tokens, c.top}, "i32"),
-                  w = tensor({c.samples, c.tokens, c.top}),
-                  n = tensor({c.samples, c.experts}, "i32"),
-                  b = tensor({c.ranks, c.samples, room, c.columns});
-      for (int64_t round = 0; round * room < c.ofBlock(); ++round) {
-        std::string turn = " round " + std::to_string(round) + " room " + std::to_string(room);
-        CompiledKernel rows("(%p: " + p + ") -> " + p,
-                            "%0 = graph.round_rows %p" + turn + " : " + p, "%0");
-        CompiledKernel counts("(%n: " + n + ") -> " + n,
-                              "%0 = graph.round_counts %n experts " +
-                                  std::to_string(c.experts / c.ranks) + turn + " : " + n,
-                              "%0");
-        Values now(choices.size(), -1), ofExperts(placed.counts.size(), 0),
-            ofWeights(now.size(), 0);
-        for (size_t i = 0; i < now.size(); ++i) {
-          auto row = static_cast<int64_t>(placed.rowOf[i]), at = row % c.ofBlock() - round * room;
-          if (at < 0 || at >= room)
-            continue;
-          now[i] = static_cast<double>(row / c.ofBlock() * room + at);
-          auto sample = static_cast<int64_t>(i) / c.ofBlock();
-          ++ofExperts[sample * c.experts + static_cast<int64_t>(choices[i])];
-          for (int64_t h = 0; h < c.columns; ++h)
-            ofWeights[i] += std::pow(x[static_cast<int64_t>(i) / c.top * c.columns + h], 2);
-        }
-        EXPECT_EQ(rows.run({placed.rowOf})[0], now);
-        EXPECT_EQ(counts.run({placed.counts})[0], ofExperts);
-
-        CompiledKernel pack("(%x: " + t + ", %p: " + p + ") -> " + b,
-                            "%0 = graph.pack_rows %x at %p blocks : (" + t + ", " + p + ") -> " + b,
+  for (const Case &c : kCases) {
+    int64_t room = (c.ofBlock() + c.ranks - 1) / c.ranks;
+    Placed placed = place(c, 0, c.ranks);
+    Values choices = c.choicesOf(0), x = tokensOf(c, 0), sums(x.size(), 0);
+    std::string t = tensor({c.samples, c.tokens, c.columns}),
+                p = tensor({c.samples, c.tokens, c.top}, "i32"),
+                w = tensor({c.samples, c.tokens, c.top}), n = tensor({c.samples, c.experts}, "i32"),
+                b = tensor({c.ranks, c.samples, room, c.columns});
+    for (int64_t round = 0; round * room < c.ofBlock(); ++round) {
+      std::string turn = " round " + std::to_string(round) + " room " + std::to_string(room);
+      CompiledKernel rows("(%p: " + p + ") -> " + p, "%0 = graph.round_rows %p" + turn + " : " + p,
+                          "%0");
+      CompiledKernel counts("(%n: " + n + ") -> " + n,
+                            "%0 = graph.round_counts %n experts " +
+                                std::to_string(c.experts / c.ranks) + turn + " : " + n,
                             "%0");
-        pack.allowGaps();
-        Values blocks = pack.run({x, now})[0];
-        for (size_t i = 0; i < now.size(); ++i)
-          for (int64_t h = 0; h < c.columns && now[i] >= 0; ++h)
-            EXPECT_EQ(blocks[static_cast<int64_t>(now[i]) * c.columns + h],
-                      x[static_cast<int64_t>(i) / c.top * c.columns + h]);
-        // Nothing reads what no choice has.
-        for (size_t row = 0; row < blocks.size() / static_cast<size_t>(c.columns); ++row)
-          if (std::find(now.begin(), now.end(), static_cast<double>(row)) == now.end())
-            std::fill_n(blocks.begin() + static_cast<int64_t>(row) * c.columns, c.columns,
-                        std::numeric_limits<double>::quiet_NaN());
-        CompiledKernel unpack(
-            "(%b: " + b + ", %p: " + p + ") -> " + t,
-            "%0 = graph.unpack_rows %b at %p blocks : (" + b + ", " + p + ") -> " + t, "%0");
-        Values added = unpack.run({blocks, now})[0];
-        for (size_t i = 0; i < sums.size(); ++i)
-          sums[i] += added[i];
-        CompiledKernel grad("(%b: " + b + ", %p: " + p + ", %x: " + t + ") -> " + w,
-                            "%0 = graph.unpack_weight_grad %b at %p, %x : (" + b + ", " + p + ", " +
-                                t + ") -> " + w,
-                            "%0");
-        Values found = grad.run({blocks, now, x})[0];
-        for (size_t i = 0; i < now.size(); ++i)
-          EXPECT_NEAR(found[i], ofWeights[i], 1e-6 * ofWeights[i]);
+      Values now(choices.size(), -1), ofExperts(placed.counts.size(), 0), ofWeights(now.size(), 0);
+      for (size_t i = 0; i < now.size(); ++i) {
+        auto row = static_cast<int64_t>(placed.rowOf[i]), at = row % c.ofBlock() - round * room;
+        if (at < 0 || at >= room)
+          continue;
+        now[i] = static_cast<double>(row / c.ofBlock() * room + at);
+        auto sample = static_cast<int64_t>(i) / c.ofBlock();
+        ++ofExperts[sample * c.experts + static_cast<int64_t>(choices[i])];
+        for (int64_t h = 0; h < c.columns; ++h)
+          ofWeights[i] += std::pow(x[static_cast<int64_t>(i) / c.top * c.columns + h], 2);
       }
-      for (double &token : x)
-        token *= static_cast<double>(c.top);
-      EXPECT_EQ(sums, x);
+      EXPECT_EQ(rows.run({placed.rowOf})[0], now);
+      EXPECT_EQ(counts.run({placed.counts})[0], ofExperts);
+
+      CompiledKernel pack("(%x: " + t + ", %p: " + p + ") -> " + b,
+                          "%0 = graph.pack_rows %x at %p blocks : (" + t + ", " + p + ") -> " + b,
+                          "%0");
+      pack.allowGaps();
+      Values blocks = pack.run({x, now})[0];
+      for (size_t i = 0; i < now.size(); ++i)
+        for (int64_t h = 0; h < c.columns && now[i] >= 0; ++h)
+          EXPECT_EQ(blocks[static_cast<int64_t>(now[i]) * c.columns + h],
+                    x[static_cast<int64_t>(i) / c.top * c.columns + h]);
+      // Nothing reads what no choice has.
+      for (size_t row = 0; row < blocks.size() / static_cast<size_t>(c.columns); ++row)
+        if (std::find(now.begin(), now.end(), static_cast<double>(row)) == now.end())
+          std::fill_n(blocks.begin() + static_cast<int64_t>(row) * c.columns, c.columns,
+                      std::numeric_limits<double>::quiet_NaN());
+      CompiledKernel unpack(
+          "(%b: " + b + ", %p: " + p + ") -> " + t,
+          "%0 = graph.unpack_rows %b at %p blocks : (" + b + ", " + p + ") -> " + t, "%0");
+      Values added = unpack.run({blocks, now})[0];
+      for (size_t i = 0; i < sums.size(); ++i)
+        sums[i] += added[i];
+      CompiledKernel grad("(%b: " + b + ", %p: " + p + ", %x: " + t + ") -> " + w,
+                          "%0 = graph.unpack_weight_grad %b at %p, %x : (" + b + ", " + p + ", " +
+                              t + ") -> " + w,
+                          "%0");
+      Values found = grad.run({blocks, now, x})[0];
+      for (size_t i = 0; i < now.size(); ++i)
+        EXPECT_NEAR(found[i], ofWeights[i], 1e-6 * ofWeights[i]);
     }
+    for (double &token : x)
+      token *= static_cast<double>(c.top);
+    EXPECT_EQ(sums, x);
+  }
 }
 
 } // namespace

@@ -177,8 +177,10 @@ TEST(PlanJson, HasChunksWithoutLayersAtTheEndsAlone) {
 
 // A plan without the key has room for all rows.
 TEST(PlanJson, SaysTheRoomOfExperts) {
-  Plan plan = unusual(), back;
+  Plan plan = unusual();
   plan.decisions.foldedExperts = false;
+  plan.decisions.ep = 2;
+  plan.globalBatch = 192;
   plan.decisions.dp = 8;
   plan.decisions.cp = plan.decisions.contextInner = 1;
   plan.decisions.contextKind = ContextKind::Ring;
@@ -186,11 +188,12 @@ TEST(PlanJson, SaysTheRoomOfExperts) {
   for (auto [room, text] :
        {std::pair(1000, "1"), {1250, "1.25"}, {1001, "1.001"}, {20500, "20.5"}}) {
     plan.decisions.expertRoomPerMille = room;
+    Plan back, refused;
     std::string json = planToJson(plan), key = std::string("\"expert_room\": \"") + text + "\"";
     EXPECT_NE(json.find(key), std::string::npos) << json;
     ASSERT_EQ(read(json, back), "");
     EXPECT_EQ(back.decisions.expertRoomPerMille, room);
-    EXPECT_NE(read(replaced(json, key, "\"expert_room\": \"0.5\""), back), "");
+    EXPECT_NE(read(replaced(json, key, "\"expert_room\": \"0.5\""), refused), "");
   }
 }
 
