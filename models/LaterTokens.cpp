@@ -36,8 +36,8 @@ Value ModelBuilder::meanWithLater(Value logits, ValueRange later, Value targets,
     losses = as("later_losses_cut").slice(losses, 1, 0, sequence - by);
     losses = as("later_losses_placed").pad(losses, 1, by, 0);
     losses = as("later_losses_scaled")
-                 .scale(losses, share * static_cast<double>(sequence) /
-                                    static_cast<double>(sequence - by));
+                 .scale(losses,
+                        share * static_cast<double>(sequence) / static_cast<double>(sequence - by));
     sum = as("token_losses_and_later").add(sum, losses);
   }
   Value counted = as("counted").make<graph::CountedOp>(sum.getType(), targets,
