@@ -73,6 +73,8 @@ void addShardPhase(OpPassManager &passes) {
   // Restricts each layer to the saved activations that the plan names; the backward pass recomputes
   // the rest.
   passes.addPass(createRecompute());
+  // Keeps the logits of one chunk of the tokens at a time, if the plan asks for chunks.
+  passes.addPass(createChunkLoss());
   // Makes one module per stage if there is a pipeline.
   passes.addPass(createCutStages());
 }

@@ -6,6 +6,7 @@
 #include "dialects/graph/GradientType.h"
 #include "dialects/graph/HostMemory.h"
 #include "dialects/graph/Inputs.h"
+#include "dialects/graph/LossChunks.h"
 #include "dialects/graph/ModelConfig.h"
 #include "dialects/graph/Recompute.h"
 #include "dialects/graph/RoundAttribute.h"
@@ -121,6 +122,8 @@ const std::vector<Declaration> &declarations() {
        {Holder::Module},
        isGradientType,
        dtc::alternatives(dtc::offeredGradientTypes())},
+      {kLossChunksAttr, {Holder::Module}, isCount, "a whole number of 1 or more (i64)"},
+      {kLossChunkAttr, {Holder::Op, Holder::Shard}, isIndex, "a whole number of 0 or more (i64)"},
       {kStageOfChunkAttr,
        {Holder::Module},
        isIndices,

@@ -45,7 +45,7 @@ bool isSource(Operation *op) { return op->getNumOperands() == 0 && !isa<ReceiveO
 class ChunkCompleter {
 public:
   explicit ChunkCompleter(FuncOp func) : body(func.getBody().front()) {
-    SmallVector<Value> ends = getResultsWith(func, kAccumulatedAttr);
+    SmallVector<Value> ends = getForwardEnds(func);
     for (auto send : body.getOps<SendOp>())
       if (std::optional<ChunkLabel> label = getChunkLabel(send); label && !label->isBackward)
         ends.push_back(send.getValue());

@@ -1,6 +1,8 @@
 // Finds the ops of a function that a result depends on.
 #include "dialects/graph/Slices.h"
 
+#include "dialects/graph/LossChunks.h"
+
 using namespace mlir;
 
 namespace dtc::graph {
@@ -22,6 +24,14 @@ SmallVector<Value> getResultsWith(FuncOp function, StringRef attr, StringRef nam
         found && (name.empty() || found.getValue() == name))
       values.push_back(value);
   return values;
+}
+
+SmallVector<Value> getForwardEnds(FuncOp microbatch) {
+  SmallVector<Value> ends = getResultsWith(microbatch, kAccumulatedAttr);
+  for (Operation &op : microbatch.getBody().front())
+    if (op.hasAttr(kLossChunkAttr))
+      llvm::append_range(ends, op.getResults());
+  return ends;
 }
 
 } // namespace dtc::graph

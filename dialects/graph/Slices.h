@@ -18,4 +18,8 @@ OpSet getProducers(mlir::ValueRange values);
 llvm::SmallVector<mlir::Value> getResultsWith(FuncOp function, llvm::StringRef attr,
                                               llvm::StringRef name = "");
 
+// Returns the values of '@microbatch' that the forward pass computes, with all that they depend on:
+// sums other than gradients, such as the loss, and results of ops with kLossChunkAttr.
+llvm::SmallVector<mlir::Value> getForwardEnds(FuncOp microbatch);
+
 } // namespace dtc::graph

@@ -18,17 +18,16 @@ int64_t outPixels(int64_t image, int64_t kernel, int64_t stride, int64_t padding
 
 // Sets the pixels of the result. Returns an error message, or "".
 std::string setPixels(ConvolutionParams &p) {
-  for (int32_t size : {p.batch, p.channels, p.filters, p.groups, p.height, p.width, p.kernelHeight,
-                       p.kernelWidth, p.strideHeight, p.strideWidth, p.dilationHeight,
-                       p.dilationWidth})
+  for (int32_t size :
+       {p.batch, p.channels, p.filters, p.groups, p.height, p.width, p.kernelHeight, p.kernelWidth,
+        p.strideHeight, p.strideWidth, p.dilationHeight, p.dilationWidth})
     if (size < 1)
       return "convolution: a size is below 1";
   if (p.paddingHeight < 0 || p.paddingWidth < 0)
     return "convolution: a padding is negative";
   int64_t height =
       outPixels(p.height, p.kernelHeight, p.strideHeight, p.paddingHeight, p.dilationHeight);
-  int64_t width =
-      outPixels(p.width, p.kernelWidth, p.strideWidth, p.paddingWidth, p.dilationWidth);
+  int64_t width = outPixels(p.width, p.kernelWidth, p.strideWidth, p.paddingWidth, p.dilationWidth);
   if (height < 1 || width < 1 || height > kMost || width > kMost)
     return "convolution: the kernel does not fit into the image";
   p.outHeight = static_cast<int32_t>(height), p.outWidth = static_cast<int32_t>(width);
@@ -92,8 +91,8 @@ std::string planConvolutionWeightGrad(ConvolutionParams &params, std::vector<Lau
   Product product{params.filters / params.groups, params.channels / params.groups * taps,
                   static_cast<__int128>(divideUp(params.batch, params.pieces)) * params.outHeight *
                       params.outWidth};
-  std::string error = planProduct("weightGrad", product, int64_t(params.groups) * params.pieces,
-                                  params, launches);
+  std::string error =
+      planProduct("weightGrad", product, int64_t(params.groups) * params.pieces, params, launches);
   if (!error.empty())
     return error;
   __int128 blocks =

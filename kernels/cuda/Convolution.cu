@@ -54,8 +54,7 @@ struct Forward {
   int rows, columns, terms;
 
   DTC_DEVICE Forward(const ConvolutionParams &p, const Block &block)
-      : p(p), block(block), rows(p.filters / p.groups),
-        columns(p.batch * p.outHeight * p.outWidth),
+      : p(p), block(block), rows(p.filters / p.groups), columns(p.batch * p.outHeight * p.outWidth),
         terms(p.channels / p.groups * p.kernelHeight * p.kernelWidth) {}
 
   DTC_DEVICE float left(int row, int term) const {
@@ -99,8 +98,8 @@ struct InputGrad {
     int down = to.row + p.paddingHeight - tap.row * p.dilationHeight;
     int across = to.column + p.paddingWidth - tap.column * p.dilationWidth;
     int row = down / p.strideHeight, column = across / p.strideWidth;
-    if (down < 0 || across < 0 || row * p.strideHeight != down || column * p.strideWidth != across ||
-        row >= p.outHeight || column >= p.outWidth)
+    if (down < 0 || across < 0 || row * p.strideHeight != down ||
+        column * p.strideWidth != across || row >= p.outHeight || column >= p.outWidth)
       return 0;
     int64_t filter = int64_t(to.of) * p.filters + block.group * (p.filters / p.groups) + tap.of;
     return p.pixels[(filter * p.outHeight + row) * p.outWidth + column];
@@ -237,8 +236,7 @@ DTC_CONVOLUTION(inputGrad, InputGrad, false)
 DTC_CONVOLUTION(weightGrad, WeightGrad, true)
 
 DTC_KERNEL(kConvolutionThreads, 1) Convolution_sumPieces(const ConvolutionParams p) {
-  int64_t size =
-      int64_t(p.filters) * (p.channels / p.groups) * p.kernelHeight * p.kernelWidth;
+  int64_t size = int64_t(p.filters) * (p.channels / p.groups) * p.kernelHeight * p.kernelWidth;
   int64_t at = int64_t(blockIndex()) * kConvolutionThreads + threadIndex();
   if (at >= size)
     return;

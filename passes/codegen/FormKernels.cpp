@@ -3,6 +3,7 @@
 #include "dialects/graph/FunctionBodies.h"
 #include "dialects/graph/Graph.h"
 #include "dialects/graph/HostMemory.h"
+#include "dialects/graph/LossChunks.h"
 #include "dialects/graph/Unfinished.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/codegen/KernelBuilder.h"
@@ -71,6 +72,9 @@ public:
       setChunkLabel(call, *label);
     if (Attribute host = group.ops.front()->getAttr(kHostAttr))
       call->setAttr(kHostAttr, host);
+    for (Operation *op : group.ops) // constants may join a chunk of the loss
+      if (Attribute chunk = op->getAttr(kLossChunkAttr))
+        call->setAttr(kLossChunkAttr, chunk);
     SmallVector<int64_t> shares;
     for (Value output : outputs)
       shares.push_back(unfinished.lookup(output));
@@ -104,9 +108,10 @@ private:
     builder.setInsertionPointToEnd(body);
     for (Operation *op : group.ops) {
       Operation *copy = builder.clone(*op, map);
-      eraseChunkLabel(copy); // the label, host mark and partial sums belong to the call
+      eraseChunkLabel(copy); // labels, host mark and partial sums belong to the call
       copy->removeAttr(kHostAttr);
       copy->removeAttr(kUnfinishedAttr);
+      copy->removeAttr(kLossChunkAttr);
       if (auto random = dyn_cast<RandomOpInterface>(copy)) {
         streams.push_back(random.getStream());
         random.setStream(0);

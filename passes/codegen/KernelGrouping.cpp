@@ -5,6 +5,7 @@
 #include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/Graph.h"
 #include "dialects/graph/HostMemory.h"
+#include "dialects/graph/LossChunks.h"
 #include "dialects/graph/RecomputeOps.h"
 #include "dialects/graph/ShapeOps.h"
 #include "passes/codegen/FusionGraph.h"
@@ -148,14 +149,20 @@ private:
     return static_cast<size_t>(found - apart.begin());
   }
 
-  // True if the groups may run together: both belong to the same chunk and phase of a pipeline and
-  // to the same side, host or device. A recomputed op must not join a group that the loss depends
-  // on, or it would run in the forward pass, with all that it depends on.
+  // True if the groups may run together: both belong to the same chunk and phase of a pipeline, to
+  // the same chunk of the loss, and to the same side, host or device. A recomputed op must not join
+  // a group that the loss depends on, or it would run in the forward pass, with all that it depends
+  // on.
   bool runTogether(unsigned a, unsigned b) const {
     auto anyIn = [&](const graph::OpSet &set) {
       auto isIn = [&](unsigned member) { return set.contains(ops[member]); };
       return llvm::any_of(graph.members(a), isIn) || llvm::any_of(graph.members(b), isIn);
     };
+    // Chunks of the loss that met in a kernel would all keep what it reads.
+    Operation *first = spaceOf(a), *second = spaceOf(b);
+    if (!isConstant(first) && !isConstant(second) &&
+        first->getAttr(graph::kLossChunkAttr) != second->getAttr(graph::kLossChunkAttr))
+      return false;
     return graph::getChunkLabel(ops[a]) == graph::getChunkLabel(ops[b]) &&
            ops[a]->hasAttr(graph::kHostAttr) == ops[b]->hasAttr(graph::kHostAttr) &&
            !(anyIn(runAgain) && anyIn(ofLoss));

@@ -89,8 +89,7 @@ void StepTasks::addPhases(graph::FuncOp microBatch, const Addends &addends, bool
     addTask(ofMicroBatch, "micro_batch", body, [](Operation *) { return true; });
     return;
   }
-  graph::OpSet forward =
-      graph::getProducers(graph::getResultsWith(microBatch, graph::kAccumulatedAttr));
+  graph::OpSet forward = graph::getProducers(graph::getForwardEnds(microBatch));
   auto isLater = [&](Operation *op) { return splitBackward && isWeightGradient(op, addends); };
   addTask(ofMicroBatch, "forward", body, [&](Operation *op) { return forward.contains(op); });
   addTask(ofMicroBatch, "backward", body,

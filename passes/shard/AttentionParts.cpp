@@ -30,10 +30,9 @@ AttentionParts::Result AttentionParts::attend(graph::AttentionOp op, Value q, Va
       RankedTensorType::get({shape[0], shape[2], shape[1]}, builder.getF32Type());
   shape[3] = typeIn(v).getDimSize(3);
   auto attention = graph::AttentionOp::create(
-      builder, loc, typeIn(q).clone(shape), lse, q, k, v, sinks, lengths, Value(), Value(),
-      Value(), Value(), Value(), isCausal ? builder.getUnitAttr() : UnitAttr(), IntegerAttr(),
-      IntegerAttr(), op.getSoftCapAttr(), op.getScaleAttr(), op.getDropoutAttr(), IntegerAttr(),
-      ArrayAttr());
+      builder, loc, typeIn(q).clone(shape), lse, q, k, v, sinks, lengths, Value(), Value(), Value(),
+      Value(), Value(), isCausal ? builder.getUnitAttr() : UnitAttr(), IntegerAttr(), IntegerAttr(),
+      op.getSoftCapAttr(), op.getScaleAttr(), op.getDropoutAttr(), IntegerAttr(), ArrayAttr());
   return {attention.getResult(), attention.getLse()};
 }
 

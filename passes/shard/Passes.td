@@ -53,6 +53,35 @@ def Recompute : Pass<"dtc-recompute", "::mlir::ModuleOp"> {
   }];
 }
 
+def ChunkLoss : Pass<"dtc-chunk-loss", "::mlir::ModuleOp"> {
+  let summary = "Computes the loss in chunks of a micro-batch's tokens";
+  let description = [{
+    If the module has `graph.loss_chunks`, computes the logits, the loss and their gradients for so many equal chunks of
+    the tokens of a micro-batch, one after another, so that the logits of one chunk alone exist at a time. This is
+    about the ops of `@microbatch` that make or read a tensor with an element for each token and word, and those between
+    them. Their copies for one chunk stand together, gradients right behind the loss, and run in the forward pass
+    (`graph.loss_chunk`). Gradients of the output layer are sums over the chunks; gradients of its input are joined.
+    Chunks are of samples where their number divides them, else of the sequence. Runs after partitioning, on the tokens
+    of one rank.
+    ```mlir
+    // Before, with graph.loss_chunks = 2:
+    %logits = graph.linear %h, %w : (tensor<2x8x16xf32>, tensor<16x64xf32>) -> tensor<2x8x64xf32>
+    %rows, %lse = graph.cross_entropy %logits, %t : (tensor<2x8x64xf32>, tensor<2x8xi32>)
+    // After:
+    %h_0 = graph.slice %h dim 0 start 0 size 1 : tensor<2x8x16xf32> -> tensor<1x8x16xf32>
+    %t_0 = graph.slice %t dim 0 start 0 size 1 : tensor<2x8xi32> -> tensor<1x8xi32>
+    %logits_0 = graph.linear %h_0, %w {graph.loss_chunk = 0 : i64}
+        : (tensor<1x8x16xf32>, tensor<16x64xf32>) -> tensor<1x8x64xf32>
+    %rows_0, %lse_0 = graph.cross_entropy %logits_0, %t_0 {graph.loss_chunk = 0 : i64}
+        : (tensor<1x8x64xf32>, tensor<1x8xi32>)
+    // and so on for chunk 1; then
+    %rows = graph.concat %rows_0, %rows_1 dim 0 : (tensor<1x8xf32>, tensor<1x8xf32>) -> tensor<2x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::shard::ShardDialect"];
+  let statistics = [Statistic<"numOps", "ops", "Number of ops that work on chunks">];
+}
+
 def CutStages : Pass<"dtc-cut-stages", "::mlir::ModuleOp"> {
   let summary = "Cuts the step of a rank into the steps of pipeline stages";
   let description = [{

@@ -50,9 +50,8 @@ AttentionParts::Result RingAttention::forward(graph::AttentionOp op, Value q, Va
     }
     for (int64_t run = 0; run < runs; ++run) {
       Value lengths = isCausal ? lengthsOf(q, step, run) : Value();
-      AttentionParts::Result seen =
-          parts.attend(op, parts.partOf(q, 1, run, runs), now.k, now.v, /*sinks=*/Value(),
-                       lengths, false);
+      AttentionParts::Result seen = parts.attend(op, parts.partOf(q, 1, run, runs), now.k, now.v,
+                                                 /*sinks=*/Value(), lengths, false);
       all[run] = parts.join(seen, all[run]);
     }
   }

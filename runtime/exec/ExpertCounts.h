@@ -10,8 +10,8 @@ namespace dtc::rt {
 
 // The rows of the layers of experts of a rank in a step, of all its micro-batches together.
 struct ExpertCounts {
-  size_t layers = 0, experts = 0;    // of this rank
-  std::vector<int64_t> rows = {};    // [layers, experts]
+  size_t layers = 0, experts = 0; // of this rank
+  std::vector<int64_t> rows = {}; // [layers, experts]
   int64_t rounds = 1; // the most exchanges of a layer in a micro-batch that brought this rank rows
 
   // Returns the rows of all experts of a layer.

@@ -65,7 +65,8 @@ Status ExpertRows::create(const BoundProgram &bound, Device &device) {
         !copied.emplace(entry.runs[issue.run].microBatch, op->counts(), issue.layer).second)
       continue;
     auto next = static_cast<uint32_t>(numbers.size());
-    uint32_t layer = numbers.try_emplace({layerOf.at(op->counts()), issue.layer}, next).first->second;
+    uint32_t layer =
+        numbers.try_emplace({layerOf.at(op->counts()), issue.layer}, next).first->second;
     experts = std::max(experts, static_cast<uint32_t>(op->groups()));
     copyOf[i] = static_cast<int32_t>(copies.size());
     copies.push_back(

@@ -36,7 +36,7 @@ def make(
     optimizer="adamw", grad_dtype="f32", software="dtc", layers=32, sequence=8192, topology="dgx-h100", per_node=8,
     axis_order="tp cp dp pp", placement="megatron", offload=False, overlap=True, bucket_bytes=0, experts=False,
     splits_kv=False, bounds=None, reversed_stages=False, name="llama", vocab_over_pp=0, cp_kind=None, cp_inner=None,
-    slides=False, layers_on_host=0,
+    slides=False, layers_on_host=0, loss_chunks=1,
 ):  # fmt: skip
     """Returns a plan as a dictionary.
 
@@ -84,6 +84,7 @@ def make(
         "sp": sp, "zero": zero, "zero_group": zero_group, "micro_batch": micro_batch,
         "num_micro_batches": num_micro_batches, "global_batch": dp * micro_batch * num_micro_batches,
         "schedule": schedule, "virtual_stages": virtual_stages, "vocab_over_pp": vocab_over_pp,
+        "loss_chunks": loss_chunks,
         "axis_order": axis_order, "placement": placement, "offload_optimizer": offload, "overlap_gradients": overlap,
         "bucket_bytes": bucket_bytes, "recompute": recompute, "precision": precision, "optimizer": optimizer,
         "stages": stages, "tensors": tensors, "predicted": {

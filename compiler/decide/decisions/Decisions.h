@@ -76,6 +76,9 @@ struct Decisions {
   bool evenStages = false;
   // The same number of layers in every chunk recomputes more, as Megatron's flags express it.
   bool evenRecompute = false;
+  // The output layer, the loss and their gradients are computed for so many chunks of a
+  // micro-batch's tokens one after another, so that the logits of one chunk alone exist at a time.
+  int64_t lossChunks = 1;
   bool offloadOptimizer = false; // states live in the host's memory
   // Layers whose activations are on the host; in a finished plan, the ones that are.
   LayersOnHost layersOnHost = LayersOnHost::None;

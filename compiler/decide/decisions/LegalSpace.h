@@ -13,10 +13,10 @@ struct LegalSpace {
   bool tensorParallel = false, pipelineParallel = false, expertParallel = false,
        expertsBesideTensor = false, expertsWantSequence = false, expertsWithinData = false,
        foldedExperts = false, offloadSomeLayers = false, offloadAllLayers = false,
-       offloadBesidePipeline = false, unevenStages = false, unevenTensor = false,
-       evenRecompute = false, splitsKvHeads = false, unevenHeads = false, unevenInner = false,
-       unevenVocabulary = false, slidesInRings = false, contextBesidePipeline = false,
-       pipelinesReduceLast = false, halfReductions = false;
+       offloadBesidePipeline = false, lossInChunks = false, unevenStages = false,
+       unevenTensor = false, evenRecompute = false, splitsKvHeads = false, unevenHeads = false,
+       unevenInner = false, unevenVocabulary = false, slidesInRings = false,
+       contextBesidePipeline = false, pipelinesReduceLast = false, halfReductions = false;
   // Returns true if gradients are reduced as a whole after the backward pass: of a pipeline, or
   // without one, for a stage of ZeRO.
   bool reducesLast(bool isPipelined, int64_t stage) const {

@@ -110,6 +110,24 @@ constexpr StackRule kStacksOfLayers[] = {
          },
      .mend = "one of them has to go"}};
 
+std::string phraseOfLossChunks(const Decisions &d) {
+  return d.lossChunks == 1 ? "loss of all tokens at once"
+                           : "loss in " + std::to_string(d.lossChunks) + " chunks";
+}
+
+// Passes S and T of stages that share the vocabulary compute the loss in their own way.
+constexpr Rule kRulesOfLossChunks[] = {
+    {.keys = "loss_chunks,vocab_over_pp",
+     .holds = [](const Decisions &d) { return d.lossChunks == 1 || d.vocabOverPp == 0; },
+     .why = "stages that share the vocabulary compute the loss of a micro-batch at once",
+     .mend = "use loss_chunks=1 or vocab_over_pp=0"}};
+
+constexpr StackRule kStacksOfLossChunks[] = {
+    {.keys = "loss_chunks",
+     .holds = [](const Decisions &d,
+                 const LegalSpace &space) { return d.lossChunks == 1 || space.lossInChunks; },
+     .mend = "use loss_chunks=1"}};
+
 constexpr Decision kMemoryRows[] = {
     {.key = "recompute",
      .field = fieldOf<&Decisions::recompute>(),
@@ -131,6 +149,23 @@ constexpr Decision kMemoryRows[] = {
      .leftOut = kOfLayers},
     {.key = "recompute_most", .field = fieldOf<&Decisions::recomputeMost>(), .leftOut = kOfLayers},
     {.key = "even_recompute", .field = fieldOf<&Decisions::evenRecompute>(), .leftOut = kOfTheStep},
+    {.key = "loss_chunks",
+     .field = fieldOf<&Decisions::lossChunks>(),
+     .listing = Listing::IfUnusual,
+     .phrase = phraseOfLossChunks,
+     .plan = {.form = PlanForm::Number, .mayMiss = true, .onlyUnusual = true, .least = 1},
+     .pin = {.name = "loss_chunks",
+             .meaning = "chunks of tokens for which output layer, loss and their gradients are "
+                        "computed one after another; 1: all logits exist at once",
+             .low = 1,
+             .high = kMostPinned},
+     .launchers = {.holds = [](const Decisions &d) { return d.lossChunks == 1; },
+                   .have = "the loss of all tokens of a micro-batch at once",
+                   .fix = "loss_chunks=1"},
+     .mechanism = {"loss in chunks", [](const Decisions &d) { return d.lossChunks > 1 ? 1 : 0; }},
+     .rules = kRulesOfLossChunks,
+     .stackRules = kStacksOfLossChunks,
+     .leftOut = kOfTheStep},
     {.key = "offload_optimizer",
      .field = fieldOf<&Decisions::offloadOptimizer>(),
      .value = [](const Decisions &d) { return std::string(d.offloadOptimizer ? "yes" : "no"); },

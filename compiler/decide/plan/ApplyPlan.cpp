@@ -4,6 +4,7 @@
 #include "compiler/decide/plan/ApplyLayers.h"
 #include "compiler/decide/plan/PlacementText.h"
 #include "dialects/graph/Context.h"
+#include "dialects/graph/LossChunks.h"
 #include "dialects/graph/MoeOps.h"
 #include "dialects/graph/RouteOps.h"
 #include "dialects/graph/StateOps.h"
@@ -137,6 +138,8 @@ LogicalResult applyPlan(ModuleOp module, const Plan &plan) {
   writeMesh(module, mesh);
   Builder builder(module.getContext());
   module->setAttr(graph::kZeroAttr, builder.getI64IntegerAttr(plan.decisions.zero));
+  if (d.lossChunks > 1)
+    module->setAttr(graph::kLossChunksAttr, builder.getI64IntegerAttr(d.lossChunks));
   if (plan.decisions.sequenceParallel)
     module->setAttr(graph::kSequenceParallelAttr, builder.getUnitAttr());
   for (auto parameter : module.getOps<graph::ParameterOp>())

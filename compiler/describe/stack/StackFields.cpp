@@ -168,6 +168,8 @@ constexpr SpaceFlag spaces[] = {
      "activations of all layers of a stage may be on the host; otherwise of all but one"},
     {"offload_beside_pipeline", &LegalSpace::offloadBesidePipeline,
      "activations may be on the host where pp is more than 1"},
+    {"loss_in_chunks", &LegalSpace::lossInChunks,
+     "output layer, loss and their gradients may be computed for chunks of a micro-batch's tokens one after another"},
     {"uneven_stages", &LegalSpace::unevenStages,
      "stages may have different numbers of layers"},
     {"uneven_tensor", &LegalSpace::unevenTensor,

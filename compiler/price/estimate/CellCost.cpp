@@ -313,6 +313,10 @@ void addCollectives(const BlockCell &cell, const CellScale &scale, const AxisGro
       addAgain(cost, cell, collective, seconds);
     if (forward && collective.isUnread)
       cost.unread += seconds;
+    // Chunks of the loss share out the bytes, and each waits for its own.
+    auto isOfLoss = [&](int op) { return cell.ops[static_cast<size_t>(op)].isLoss; };
+    if (llvm::any_of(collective.of, isOfLoss))
+      cost.chunkSeconds += secondsOfCollective(collective.kind, 1, group);
     if (groups.gathersKeys && collective.axis == CellAxis::Cp)
       (forward ? gatheredForward : gatheredBackward) += bytes;
   }
@@ -341,6 +345,26 @@ ParameterCounts parametersOf(const BlockCell &cell, const CellScale &scale) {
     (isExpert ? counts.frozenExpert : counts.frozenDense) += cell.frozen.parts[bits] * factor;
   }
   return counts;
+}
+
+// Adds what a loss in chunks of tokens changes. Each further chunk launches the kernels again, and
+// reads and writes the f32 gradients of the output layer, to which it adds its own.
+static void addChunks(BlockCost &cost, const BlockCell &cell, const CellScale &scale,
+                      const Topology &topology, const CellPrecision &precision) {
+  double logits = cell.logits.at(scale);
+  if (logits == 0)
+    return;
+  cost.logits = logits * precision.activationShare * cell.keptShare;
+  double unread = logits / 4 * (cell.logitBytes - 4);
+  cost.logitGradients =
+      std::max(0.0, logits * precision.activationShare +
+                        (unread < 0 ? unread * precision.activationShare / 0.5 : unread));
+  constexpr double kReadAndWritten = 8; // bytes
+  OpWork sum;
+  sum.bytes = kReadAndWritten * cost.denseParameters;
+  cost.chunkSeconds =
+      secondsOf(sum, topology.device, cell.launch) +
+      static_cast<double>(cell.ops.size()) * launchSeconds(topology.device, cell.launch);
 }
 
 BlockCost costWork(const BlockCell &cell, const CellScale &scale, const Topology &topology,
@@ -384,7 +408,18 @@ BlockCost costWork(const BlockCell &cell, const CellScale &scale, const Topology
   cost.sharedGradients = cell.sharedGradients.at(scale);
   OpWork accumulation = accumulationOf(cost.denseParameters + cost.expertParameters, cell);
   cost.backwardWeight += secondsOf(accumulation, topology.device, cell.launch);
+  addChunks(cost, cell, scale, topology, precision);
   return cost;
+}
+
+BlockCost withLossInChunks(BlockCost head, int64_t chunks) {
+  double others = static_cast<double>(chunks - 1), freed = others / static_cast<double>(chunks);
+  head.kept = std::max(head.input, head.kept - freed * head.logits);
+  head.keptSelective = std::max(head.input, head.keptSelective - freed * head.logits);
+  head.transient -= freed * std::min(head.transient, head.logitGradients);
+  head.forwardTransient = std::min(head.forwardTransient, head.transient);
+  head.backwardWeight += others * head.chunkSeconds;
+  return head;
 }
 
 } // namespace dtc

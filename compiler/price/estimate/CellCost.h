@@ -68,6 +68,9 @@ struct BlockCost {
   double forwardHeads = 0, backwardHeads = 0;
   double input = 0, kept = 0, keptSelective = 0, transient = 0; // bytes
   double forwardTransient = 0;
+  // Parts of `kept` and of `transient` that a loss in chunks of tokens has for one chunk at a time,
+  // in bytes: the logits, and their gradients. Seconds that each chunk but the first adds.
+  double logits = 0, logitGradients = 0, chunkSeconds = 0;
   std::array<PartialCost, kNumPartials> partial{};
   // Elements of this rank that are trained, under ep.
   double denseParameters = 0, expertParameters = 0;
@@ -87,6 +90,9 @@ struct BlockCost {
     return backwardTp + backwardCp + backwardHeads + backwardEp;
   }
 };
+
+// Returns the cost of a head that computes its loss in so many chunks of tokens.
+BlockCost withLossInChunks(BlockCost head, int64_t chunks);
 
 // Returns the bytes of activations that a block saves of a micro-batch under a recomputation.
 double keptOf(const BlockCost &block, Recompute recompute);

@@ -107,11 +107,11 @@ static PartSums costStage(const StageInputs &in, size_t index, const HeldLayers 
       stage.offloadedLayers += way.isOnHost;
     }
     if (chunk + 1 == chunks.size()) {
-      addPart(stage, waits, headOf(cost, in.d), at.head, LayerWay());
-      sums.add(headOf(cost, in.d), /*isLayer=*/false);
+      addPart(stage, waits, headOf(at), at.head, LayerWay());
+      sums.add(headOf(at), /*isLayer=*/false);
       // The head's activations are alive for one micro-batch: its backward follows at once.
-      sums.headKept = headOf(cost, in.d).kept;
-      stage.keptPerMicroBatch -= headOf(cost, in.d).kept;
+      sums.headKept = headOf(at).kept;
+      stage.keptPerMicroBatch -= headOf(at).kept;
       // A matrix shared by embedding and head is on the first and the last stage of a pipeline, but
       // counts once without one.
       if (index == 0)

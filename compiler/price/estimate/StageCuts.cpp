@@ -143,8 +143,8 @@ private:
       kept += embedding = embeddingOf(at.model, in.d).kept;
     }
     if (in.holdsHead(stage)) {
-      sums.add(headOf(at.model, in.d), false);
-      sums.headKept = headOf(at.model, in.d).kept;
+      sums.add(headOf(at), false);
+      sums.headKept = headOf(at).kept;
       plain += at.head.total();
     }
     if (in.sharesVocabulary()) {

@@ -74,8 +74,9 @@ static double mostLayersWithin(const StageInputs &in, size_t index, double secon
     kept = cost.embedding.kept;
   }
   if (in.holdsHead(index)) {
-    sums.add(cost.head, false);
-    sums.headKept = cost.head.kept;
+    const BlockCost &head = at.d.lossChunks > 1 ? at.headInChunks : cost.head;
+    sums.add(head, false);
+    sums.headKept = head.kept;
     embeddingAndHead += at.head.total();
     if (index == 0)
       sums.takeTied(cost);

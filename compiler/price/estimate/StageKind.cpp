@@ -120,7 +120,9 @@ void addTimes(StageKind &at, const ModelCells &cells, const Decisions &d,
               const CellPrecision &precision, SharedEstimates::Parts &known) {
   PartTimer timer(at, cells, d, precision, known);
   at.embedding = timer.timesOf(embeddingOf(at.model, d));
-  at.head = timer.timesOf(headOf(at.model, d));
+  if (d.lossChunks > 1)
+    at.headInChunks = withLossInChunks(at.model.head, d.lossChunks);
+  at.head = timer.timesOf(headOf(at));
   if (d.dividesVocabulary())
     at.share = timer.timesOf(at.model.vocabulary->share);
   for (const BlockCost &block : at.model.blocks)
@@ -133,8 +135,10 @@ const BlockCost &embeddingOf(const ModelCost &cost, const Decisions &d) {
   return d.dividesVocabulary() ? cost.vocabulary->embedding : cost.embedding;
 }
 
-const BlockCost &headOf(const ModelCost &cost, const Decisions &d) {
-  return d.dividesVocabulary() ? cost.vocabulary->head : cost.head;
+const BlockCost &headOf(const StageKind &at) {
+  if (at.d.lossChunks > 1)
+    return at.headInChunks;
+  return at.d.dividesVocabulary() ? at.model.vocabulary->head : at.model.head;
 }
 
 std::vector<StageKind> stageKindsOf(const ModelCost &model, const Decisions &d,

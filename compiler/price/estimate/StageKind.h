@@ -28,6 +28,7 @@ struct StageKind {
   // Share: a stage's part of the vocabulary, if stages share it.
   PartTimes embedding{}, head{}, share{};
   std::vector<PartTimes> blocks{}; // by index of the model's blocks
+  BlockCost headInChunks{};        // the head, if it computes the loss in chunks
 
   // Returns true if several ranks shard parameters.
   bool isShared() const { return std::max(dataRanks, expertRanks) > 1; }
@@ -48,7 +49,7 @@ struct StageKind {
 // Returns the cost of the embedding on the first chunk, without the part that stages share.
 const BlockCost &embeddingOf(const ModelCost &cost, const Decisions &decisions);
 // Returns the cost of the head on the last chunk, without the part that stages share.
-const BlockCost &headOf(const ModelCost &cost, const Decisions &decisions);
+const BlockCost &headOf(const StageKind &at);
 
 // Returns the kinds of devices of a model's stages: one, or one for each of ModelCost::devices.
 // They refer to the model and the topology. `known` has the seconds of ZeRO's gathers, and gains

@@ -2,6 +2,7 @@
 #include "compiler/search/planner/DetailSpace.h"
 
 #include "compiler/search/planner/LegalPlans.h"
+#include "compiler/search/planner/LossChoices.h"
 #include "compiler/search/planner/MemoryChoices.h"
 #include "compiler/search/planner/VocabularyChoices.h"
 #include "compiler/search/planner/ZeroGroups.h"
@@ -82,6 +83,9 @@ std::vector<Decisions> enumerateDetails(const Decisions &mesh, const SpaceLimits
           continue;
         d.recompute = choice.least;
         d.recomputeMost = choice.most;
+        d.lossChunks = pins[&D::lossChunks].value_or(1);
+        if (!mayCutLoss(d, limits))
+          continue;
         for (const Decisions &divided : vocabularyChoices(d, limits, pins))
           for (Decisions each : hostChoices(divided, limits, pins))
             for (bool offload : {false, true}) {

@@ -6,6 +6,7 @@
 #include "compiler/search/planner/ContextChoices.h"
 #include "compiler/search/planner/Divisors.h"
 #include "compiler/search/planner/ExpertChoices.h"
+#include "compiler/search/planner/LossChoices.h"
 #include "compiler/search/planner/MeshRules.h"
 #include "compiler/search/planner/VocabularyChoices.h"
 #include "compiler/search/planner/ZeroGroups.h"
@@ -68,6 +69,8 @@ public:
     if (std::optional<UserError> error = checkTensorOfParts())
       return error;
     if (std::optional<UserError> error = findVocabularyError(limits, pins))
+      return error;
+    if (std::optional<UserError> error = findLossError(limits, pins))
       return error;
     if (pins[&D::order] && pins[&D::order]->back() != 'p' && !limits.groups.empty() &&
         pins[&D::pp].value_or(1) > 1)

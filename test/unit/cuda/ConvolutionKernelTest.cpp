@@ -15,18 +15,58 @@ constexpr double kTolerance = 3e-6;
 // One tile and several, along rows, columns and terms; groups; unequal sides; windows that leave
 // pixels out; the kernel as large as the image.
 const Shape shapes[] = {
-    {.batch = 2, .channels = 3, .filters = 70, .groups = 1, .height = 7, .width = 6,
-     .kernelHeight = 3, .kernelWidth = 3, .paddingHeight = 1, .paddingWidth = 1},
-    {.batch = 3, .channels = 6, .filters = 4, .groups = 2, .height = 9, .width = 5,
-     .kernelHeight = 2, .kernelWidth = 3, .strideHeight = 2, .strideWidth = 3, .paddingHeight = 2,
+    {.batch = 2,
+     .channels = 3,
+     .filters = 70,
+     .groups = 1,
+     .height = 7,
+     .width = 6,
+     .kernelHeight = 3,
+     .kernelWidth = 3,
+     .paddingHeight = 1,
      .paddingWidth = 1},
-    {.batch = 2, .channels = 70, .filters = 5, .groups = 1, .height = 4, .width = 4,
-     .kernelHeight = 1, .kernelWidth = 1, .strideHeight = 2, .strideWidth = 2},
-    {.batch = 3, .channels = 6, .filters = 6, .groups = 6, .height = 8, .width = 10,
-     .kernelHeight = 3, .kernelWidth = 2, .paddingHeight = 2, .paddingWidth = 3,
-     .dilationHeight = 2, .dilationWidth = 3},
-    {.batch = 1, .channels = 1, .filters = 1, .groups = 1, .height = 5, .width = 3,
-     .kernelHeight = 5, .kernelWidth = 3},
+    {.batch = 3,
+     .channels = 6,
+     .filters = 4,
+     .groups = 2,
+     .height = 9,
+     .width = 5,
+     .kernelHeight = 2,
+     .kernelWidth = 3,
+     .strideHeight = 2,
+     .strideWidth = 3,
+     .paddingHeight = 2,
+     .paddingWidth = 1},
+    {.batch = 2,
+     .channels = 70,
+     .filters = 5,
+     .groups = 1,
+     .height = 4,
+     .width = 4,
+     .kernelHeight = 1,
+     .kernelWidth = 1,
+     .strideHeight = 2,
+     .strideWidth = 2},
+    {.batch = 3,
+     .channels = 6,
+     .filters = 6,
+     .groups = 6,
+     .height = 8,
+     .width = 10,
+     .kernelHeight = 3,
+     .kernelWidth = 2,
+     .paddingHeight = 2,
+     .paddingWidth = 3,
+     .dilationHeight = 2,
+     .dilationWidth = 3},
+    {.batch = 1,
+     .channels = 1,
+     .filters = 1,
+     .groups = 1,
+     .height = 5,
+     .width = 3,
+     .kernelHeight = 5,
+     .kernelWidth = 3},
 };
 
 class ConvolutionKernel : public testing::TestWithParam<Shape> {
@@ -102,8 +142,8 @@ TEST_P(ConvolutionKernel, HasTheGradientOfTheWeight) {
                             accumulate, pool);
       params.pieces = pieces, params.accumulate = accumulate;
       ASSERT_EQ(planConvolutionWeightGrad(params, launches), "");
-      std::vector<float> found = run(launches, x, dy, expected.size(),
-                                     accumulate ? before : std::vector<float>());
+      std::vector<float> found =
+          run(launches, x, dy, expected.size(), accumulate ? before : std::vector<float>());
       EXPECT_LE(relativeError(found, expected), kTolerance) << pieces << " pieces";
     }
 }

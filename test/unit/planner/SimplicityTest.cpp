@@ -50,6 +50,7 @@ TEST(ComplexityOf, AddsUpMechanisms) {
       {"virtual stages", 2, [](Decisions &d) { d.virtualStages = 2; }},
       {"vocabulary over stages", 3, [](Decisions &d) { d.vocabOverPp = 1; }},
       {"recomputation", 2, [](Decisions &d) { d.recompute = d.recomputeMost = Recompute::Full; }},
+      {"loss in chunks", 1, [](Decisions &d) { d.lossChunks = 4; }},
       {"optimizer on the host", 3, [](Decisions &d) { d.offloadOptimizer = true; }},
       {"activations on the host", 3, [](Decisions &d) { d.layersOnHost = LayersOnHost::Some; }},
       {"searched placements", 1, [](Decisions &d) { d.placement = 2; }},

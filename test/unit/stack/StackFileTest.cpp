@@ -130,6 +130,7 @@ TEST(ParseStack, KeysOfTheSpaceAreOfTheMembersOfTheirName) {
   EXPECT_EQ(flag("offload_all_layers"), &LegalSpace::offloadAllLayers);
   EXPECT_EQ(flag("offload_some_layers"), &LegalSpace::offloadSomeLayers);
   EXPECT_EQ(flag("offload_beside_pipeline"), &LegalSpace::offloadBesidePipeline);
+  EXPECT_EQ(flag("loss_in_chunks"), &LegalSpace::lossInChunks);
   EXPECT_EQ(flag("uneven_stages"), &LegalSpace::unevenStages);
   EXPECT_EQ(flag("splits_kv_heads"), &LegalSpace::splitsKvHeads);
   EXPECT_EQ(flag("uneven_heads"), &LegalSpace::unevenHeads);

@@ -1,0 +1,18 @@
+// Limits the chunks of tokens in which a loss can be computed. Internal to this folder.
+#pragma once
+
+#include "compiler/decide/decisions/Pins.h"
+#include "compiler/search/planner/SpaceLimits.h"
+
+#include <optional>
+
+namespace dtc {
+
+// Returns true if the chunks of the loss divide the samples of a micro-batch, or the tokens that a
+// rank has of a sample: all chunks of a program are equal.
+bool mayCutLoss(const Decisions &decisions, const SpaceLimits &limits);
+
+// Returns the reason why no micro-batch can have the chunks that pins ask for; nullopt if one may.
+std::optional<UserError> findLossError(const SpaceLimits &limits, const Pins &pins);
+
+} // namespace dtc
