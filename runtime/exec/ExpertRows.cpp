@@ -9,7 +9,7 @@
 namespace dtc::rt {
 namespace {
 
-constexpr size_t kCountsBuffer = 2; // of the buffers of a GroupedGemm
+constexpr size_t kCountsBuffer = 2; // index among the buffers of a GroupedGemm
 
 const format::GroupedGemm *productOf(const BoundProgram &bound, const BoundEntry &entry,
                                      const Issue &issue) {
@@ -17,24 +17,30 @@ const format::GroupedGemm *productOf(const BoundProgram &bound, const BoundEntry
   return task.instructions[issue.instruction].command.source->op_as_GroupedGemm();
 }
 
-// Returns, for each buffer of counts, the one of the first round of its layer. `trains`: by the
-// products that make gradients, whose weights are those that rows are summed for; else by all
-// products.
+// Returns the buffer of counts of the first round of its layer for each buffer of counts, in the
+// order of the products that make gradients if `trains` is set, else of all products. Rounds of a
+// layer follow each other and multiply by the same weights.
 std::map<uint32_t, uint32_t> findLayers(const BoundProgram &bound, bool trains) {
   std::map<uint32_t, uint32_t> layerOf;
   for (const BoundTask &task : bound.tasks) {
-    std::map<uint32_t, std::set<uint32_t>> weights; // by buffer of counts
+    std::map<uint32_t, std::set<uint32_t>> weights; // keyed by buffer of counts
     std::vector<uint32_t> inOrder;
     for (const BoundInstruction &instruction : task.instructions) {
       const auto *op = instruction.command.source->op_as_GroupedGemm();
-      if (!op || op->sums_rows() != trains)
+      if (!op)
         continue;
-      if (weights.count(op->counts()) == 0)
+      std::set<uint32_t> &own = weights[op->counts()];
+      if (!op->sums_rows())
+        own.insert(op->b());
+      if (op->sums_rows() == trains &&
+          std::find(inOrder.begin(), inOrder.end(), op->counts()) == inOrder.end())
         inOrder.push_back(op->counts());
-      weights[op->counts()].insert(trains ? op->c() : op->b());
     }
     for (size_t i = 0; i < inOrder.size(); ++i) {
-      bool isNext = i > 0 && weights[inOrder[i]] == weights[inOrder[i - 1]];
+      const std::set<uint32_t> &own = weights[inOrder[i]];
+      bool isNext = i > 0 && std::any_of(own.begin(), own.end(), [&](uint32_t weight) {
+                      return weights[inOrder[i - 1]].count(weight) > 0;
+                    });
       layerOf.try_emplace(inOrder[i], isNext ? layerOf.at(inOrder[i - 1]) : inOrder[i]);
     }
   }
@@ -107,7 +113,7 @@ template <typename Visit> void ExpertRows::forCounts(const Copy &copy, const Vis
 ExpertCounts ExpertRows::read() const {
   ExpertCounts counts = sizes();
   counts.rows.resize(counts.layers * counts.experts);
-  std::map<std::pair<uint32_t, uint32_t>, int64_t> rounds; // by layer and micro-batch
+  std::map<std::pair<uint32_t, uint32_t>, int64_t> rounds; // keyed by layer and micro-batch
   for (const Copy &copy : copies) {
     int64_t all = 0;
     forCounts(copy, [&](uint64_t expert, int64_t rows) {

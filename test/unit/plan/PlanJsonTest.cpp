@@ -102,7 +102,7 @@ TEST(PlanJson, KeepsWhatTheSearchSaysOfOthers) {
   recipe.losesOn = "bubble +1 s";
   search.recipes = {recipe, recipe};
   search.recipes[1].fits = false;
-  search.recipes[1].peakMemoryBytes = int64_t(4) << 40; // of a large model on each device
+  search.recipes[1].peakMemoryBytes = int64_t(4) << 40; // bytes of a large model on each device
   search.recipes[1].isChosen = true;
   std::string text = planToJson(plan);
   Status caseResult = planFromJson(text, "plan.json", read);
