@@ -29,7 +29,7 @@ def drop_unused(graph):
 
 def delay_gates(graph):
     """Moves the activation of a gated unit behind the product that it gates, directly before their product: so the two
-    products stand together, as 'dtc import' has them, and programs of both have the same instructions."""
+    products stand together, as 'dtc import' writes them."""
     uses = graph.uses()
     for op in list(graph.ops):
         readers = uses.get(op.result, []) if op.name in GATES and len(op.results) == 1 else []

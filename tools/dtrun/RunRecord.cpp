@@ -33,11 +33,10 @@ Status RunRecord::open() {
 }
 
 Status RunRecord::shareFolder(Control &control) {
-  if (options.logDir.empty())
-    return {};
-  int64_t made = log.madeFolder();
+  int64_t made = log.madeFolder(); // also of ranks without a log: flags may differ until compared
   DTC_RETURN_IF_ERROR(control.largest({&made, 1}));
-  log.setMadeFolder(made != 0);
+  if (!options.logDir.empty())
+    log.setMadeFolder(made != 0);
   return {};
 }
 
