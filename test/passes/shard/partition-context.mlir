@@ -26,10 +26,10 @@ module {
   // CHECK-LABEL: graph.func @microbatch({{.*}}: tensor<2x4x4x4xf32> {{.*}}: tensor<2x4x2x4xf32> {{.*}}) ->
   graph.func @microbatch(%q: tensor<2x8x4x4xf32>, %k: tensor<2x8x2x4xf32>) -> (tensor<2x8x4x4xf32> {graph.accumulated = "loss"}) {
     // CHECK: %[[K:.*]] = shard.all_gather %{{.*}} on @mesh grid_axes = [1] gather_axis = 1 {{.*}} : tensor<2x4x2x4xf32> -> tensor<2x8x2x4xf32>
+    // CHECK: graph.attention %{{.*}}, %{{.*}}, %{{.*}} causal scale 1.{{0*e\+00}}
     // CHECK: %[[S:.*]] = graph.chunk_starts size 4 {windows = [#graph.window<loop = 1, local = 1, global = 2, axes = [1]>]} : tensor<2x1xi32>
     // CHECK: %[[L:.*]] = graph.reshape %[[S]] : tensor<2x1xi32> -> tensor<2xi32>
     // CHECK: graph.attention %{{.*}}, %[[K]], %[[K]] lengths %[[L]] scale 1.{{0*e\+00}}
-    // CHECK: graph.attention %{{.*}}, %{{.*}}, %{{.*}} causal scale 1.{{0*e\+00}}
     // CHECK: graph.point sigmoid
     %0, %lse = graph.attention %q, %k, %k causal scale 1.0 : (tensor<2x8x4x4xf32>, tensor<2x8x2x4xf32>, tensor<2x8x2x4xf32>) -> (tensor<2x8x4x4xf32>, tensor<2x4x8xf32>)
     graph.return %0 : tensor<2x8x4x4xf32>
@@ -63,8 +63,8 @@ module {
   shard.grid @mesh(shape = 1x2) {graph.axis_names = ["dp", "cp"], graph.axis_roles = ["data", "context"]}
   // CHECK-LABEL: graph.func @microbatch
   graph.func @microbatch(%q: tensor<2x8x2x4xf32>, %lse: tensor<2x2x8xf32>) -> (tensor<2x8x2x4xf32> {graph.accumulated = "loss"}) {
-    // CHECK: %{{.*}}, %[[K:.*]], %{{.*}} = graph.attention_grad {{.*}} lengths
     // CHECK: %{{.*}}, %[[OWN:.*]], %{{.*}} = graph.attention_grad {{.*}} causal
+    // CHECK: %{{.*}}, %[[K:.*]], %{{.*}} = graph.attention_grad {{.*}} lengths
     // CHECK: %[[REST:.*]] = shard.reduce_scatter %[[K]] on @mesh grid_axes = [1] scatter_axis = 1 {graph.communication = #graph.communication<activation>} : tensor<2x8x2x4xf32> -> tensor<2x4x2x4xf32>
     // CHECK: graph.add %[[OWN]], %[[REST]]
     %dq, %dk, %dv = graph.attention_grad %q, %q, %q, %q, %lse, %q causal scale 1.0
@@ -86,7 +86,7 @@ module attributes {graph.key_travel = "gather"} {
   // CHECK-LABEL: graph.func @microbatch({{.*}}: tensor<2x4x4x4xf32> {{.*}}: tensor<2x4x2x4xf32> {{.*}}) ->
   graph.func @microbatch(%q: tensor<2x8x4x4xf32>, %k: tensor<2x8x2x4xf32>) -> (tensor<2x8x4x4xf32> {graph.accumulated = "loss"}) {
     // CHECK: %[[G:.*]] = shard.all_gather %{{.*}} on @mesh grid_axes = [1] gather_axis = 1
-    // CHECK: %[[B:.*]] = graph.slice %[[G]] dim 1 start 2 size 4
+    // CHECK: %[[B:.*]] = graph.slice %[[G]] dim 1 start 4 size 4
     // CHECK: %[[K:.*]] = graph.concat %{{.*}}, %[[B]], %{{.*}} dim 1
     // CHECK: %[[OWN:.*]] = graph.reshape %{{.*}} : tensor<2x4x2x4xf32> -> tensor<4x2x2x4xf32>
     // CHECK: graph.attention %{{.*}}, %[[OWN]], %[[OWN]] causal
