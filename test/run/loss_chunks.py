@@ -79,9 +79,11 @@ def compile_case(folder, path, fix, name):
 
 
 def sent(programs):
-    """Returns the bytes that a rank of each program sends in a step, by group, kind and role."""
-    return [{(each["group"], each["kind"], each["role"]): each["bytes"] for each in program["communication"]}
-            for program in programs]
+    """Returns the bytes that a rank of each program sends in a step, by group, kind and role. Gathers of parameters are
+    left out: both of the output layer stand in the forward pass and share a bucket, with other padding.
+    """
+    return [{(each["group"], each["kind"], each["role"]): each["bytes"] for each in program["communication"]
+             if each["role"] != "parameter"} for program in programs]
 
 
 def model_of(folder, config, change):
