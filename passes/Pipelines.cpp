@@ -45,7 +45,8 @@ void addGraphPhase(OpPassManager &passes, const StepOptions &options) {
   passes.addPass(createWidenGradients());
   // Adds '@update', which replaces every parameter and every optimizer state.
   AddOptimizerOptions optimizer;
-  optimizer.optimizer = nameOf(options.optimizer);
+  optimizer.optimizer = nameOf(options.optimizer.kind);
+  optimizer.state = nameOf(options.optimizer.state);
   optimizer.beta1 = options.beta1;
   optimizer.beta2 = options.beta2;
   optimizer.epsilon = options.epsilon;

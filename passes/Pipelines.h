@@ -3,8 +3,8 @@
 #pragma once
 
 #include "dialects/graph/GradientType.h"
-#include "dialects/graph/OptimizerKind.h"
 #include "dialects/graph/Precision.h"
+#include "dialects/graph/StateType.h"
 
 #include "mlir/Pass/PassManager.h"
 
@@ -24,7 +24,7 @@ struct StepOptions {
   int64_t ranks = 1;                          // of data parallelism, which share a micro-batch
   Precision precision = Precision::F32;       // one that compiles
   GradientType gradDtype = GradientType::F32; // in which gradients are reduced; one that is offered
-  OptimizerKind optimizer = OptimizerKind::AdamW;
+  Optimizer optimizer = OptimizerKind::AdamW;
   double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, weightDecay = 0.1, clipNorm = 1;
   bool cosine = true;
   int64_t warmupSteps = 0;

@@ -52,6 +52,7 @@ HEADER_ONLY = {
     "dialects/graph/GradientType.h",
     "dialects/graph/OptimizerKind.h",
     "dialects/graph/Precision.h",
+    "dialects/graph/StateType.h",
     "kernels/cpu/Philox.h",
     "runtime/base/Backoff.h",
     "runtime/base/Checked.h",

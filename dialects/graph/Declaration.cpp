@@ -108,3 +108,10 @@ std::string dtc::graph::familyFrom(StringRef name, int64_t index) {
     return name.str();
   return braces->from(braces->first + index * braces->step);
 }
+
+std::pair<std::string, int64_t> dtc::graph::wholeFamily(StringRef name) {
+  std::optional<Braces> braces = findBraces(name);
+  if (!braces)
+    return {name.str(), 0};
+  return {braces->from(braces->first % braces->step), braces->first / braces->step};
+}

@@ -34,4 +34,9 @@ std::string memberName(llvm::StringRef name, int64_t index);
 // "h.{6}.w", familyFrom("h.{1:2}.w", 4) is "h.{9:2}.w".
 std::string familyFrom(llvm::StringRef name, int64_t index);
 
+// Returns the name of the family that a name is a part of, as if it started at its first member,
+// and how many members come before those of the name; the name and 0 without braces. Examples:
+// wholeFamily("h.{6}.w") is ("h.{0}.w", 6), wholeFamily("h.{9:2}.w") is ("h.{1:2}.w", 4).
+std::pair<std::string, int64_t> wholeFamily(llvm::StringRef name);
+
 } // namespace dtc::graph

@@ -16,6 +16,9 @@ class Graph_Op<string mnemonic, list<Trait> traits = []> : Op<Graph_Dialect, mne
 def Graph_FloatTensor : RankedTensorOf<[F32, BF16, F16]>;
 def Graph_IntTensor : RankedTensorOf<[I32, I64]>;
 def Graph_Tensor : RankedTensorOf<[F32, BF16, F16, I32, I64]>;
+// Codes of numbers in 8 bits: optimizer state, which only the ops of StoredOps.td compute with.
+def Graph_ByteTensor : RankedTensorOf<[I8]>;
+def Graph_TensorOrBytes : RankedTensorOf<[F32, BF16, F16, I32, I64, I8]>;
 def Graph_Stack : Type<CPred<"::llvm::isa<::dtc::graph::StackType>($_self)">, "stack of tensors">;
 def Graph_Scalar : 0DTensorOf<[F32]>,
   BuildableType<"::mlir::RankedTensorType::get({}, $_builder.getF32Type())">;

@@ -1,6 +1,7 @@
 // Checks the layers; assigns random streams.
 #include "dialects/graph/NnOps.h"
 #include "dialects/graph/GradientOps.h"
+#include "dialects/graph/RandomPoints.h"
 #include "dialects/graph/Verify.h"
 
 using namespace mlir;
@@ -327,12 +328,9 @@ OpFoldResult DropoutOp::fold(FoldAdaptor) {
   return getP().isZero() ? OpFoldResult(getX()) : OpFoldResult();
 }
 
-// Each block may have 2^16 random ops: instance i of a block draws from streams i * 2^16 + id.
-static constexpr uint64_t streamsPerInstance = 65536;
-
 void DropoutOp::setInstance(uint64_t instance) {
   if (getId())
-    setId(*getId() + streamsPerInstance * instance);
+    setId(*getId() + kStreamsPerInstance * instance);
 }
 void DropoutOp::becomePartOf(ArrayRef<int64_t> shape) {
   if (!getGlobalShape())
@@ -340,10 +338,10 @@ void DropoutOp::becomePartOf(ArrayRef<int64_t> shape) {
 }
 void AttentionOp::setInstance(uint64_t instance) {
   if (getId())
-    setId(*getId() + streamsPerInstance * instance);
+    setId(*getId() + kStreamsPerInstance * instance);
 }
 void AttentionGradOp::setInstance(uint64_t instance) {
-  setId(getId() + streamsPerInstance * instance);
+  setId(getId() + kStreamsPerInstance * instance);
 }
 
 // Parses [1.0, 0.01] or base 10000.0. Prints numbers with enough digits to read them back: the

@@ -1,36 +1,12 @@
 // Scalar bodies of the pointwise layers: dropout and the table of rotary position embedding.
 #include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/NnOps.h"
-#include "dialects/graph/Points.h"
 #include "dialects/graph/RandomOps.h"
+#include "dialects/graph/RandomPoints.h"
 #include "dialects/graph/Verify.h"
 
 using namespace mlir;
 using namespace dtc::graph;
-
-// Returns the row-major index of the element in the whole tensor, as i64. The batch index counts
-// over the whole step, starting from the first sample of the micro-batch.
-static Value globalElement(DropoutOp op, ImplicitLocOpBuilder &builder, ValueRange indices,
-                           Value firstSample) {
-  Type i64 = builder.getI64Type();
-  auto number = [&](int64_t value) -> Value {
-    return arith::ConstantOp::create(builder, builder.getI64IntegerAttr(value));
-  };
-  ArrayRef<int64_t> shape =
-      op.getGlobalShape() ? *op.getGlobalShape() : tensorType(op.getX()).getShape();
-  Value element = number(0);
-  for (const auto &[dim, index] : llvm::enumerate(indices)) {
-    Value wide = arith::IndexCastOp::create(builder, i64, index);
-    if (dim == 0) {
-      Value first = arith::IndexCastOp::create(builder, i64, firstSample);
-      element = arith::AddIOp::create(builder, wide, first);
-      continue;
-    }
-    element = arith::MulIOp::create(builder, element, number(shape[dim]));
-    element = arith::AddIOp::create(builder, element, wide);
-  }
-  return element;
-}
 
 // y = kept ? x / (1 - p) : 0. The scale keeps the expectation, so that evaluation needs none
 // (Srivastava et al. 2014). Philox is counted by element and step and keyed by the seed, so every
@@ -43,7 +19,9 @@ SmallVector<Value> DropoutOp::buildPoint(OpBuilder &builder, Location loc, Value
   PointBuilder b(builder, loc);
   Type i32 = builder.getI32Type();
   Value firstSample = indices[indices.size() - 2], stream = indices.back();
-  Value element = globalElement(*this, b.builder, indices.drop_back(2), firstSample);
+  // The batch index counts over the whole step, starting from the first sample of the micro-batch.
+  ArrayRef<int64_t> shape = getGlobalShape() ? *getGlobalShape() : tensorType(getX()).getShape();
+  Value element = globalElement(b.builder, shape, indices.drop_back(2), firstSample);
   auto word = [&](uint32_t value) -> Value {
     return arith::ConstantOp::create(b.builder,
                                      builder.getI32IntegerAttr(static_cast<int32_t>(value)));

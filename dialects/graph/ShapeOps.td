@@ -100,8 +100,8 @@ def Graph_ReshapeOp : Graph_Op<"reshape", [Pure, Graph_Rule, Graph_Gradient]> {
     %rows = graph.reshape %y : tensor<?x8x8xf32> -> tensor<?x8xf32>
     ```
   }];
-  let arguments = (ins Graph_Tensor:$x);
-  let results = (outs Graph_Tensor:$result);
+  let arguments = (ins Graph_TensorOrBytes:$x);
+  let results = (outs Graph_TensorOrBytes:$result);
   let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;

@@ -7,6 +7,9 @@ namespace dtc::graph {
 
 // Attribute of a graph.parameter: the `rate` of the graph.observe by which it moves (f64).
 constexpr llvm::StringLiteral kRateAttr = "graph.rate";
+// Attribute of a graph.state: the elements along the last dim of its parameter of each of which it
+// has one number (i64).
+constexpr llvm::StringLiteral kBlockAttr = "graph.block";
 // Unit attribute of an op: it computes in f32 in every precision, and so does the parameter that it
 // multiplies by stay in f32.
 constexpr llvm::StringLiteral kWideAttr = "graph.wide";

@@ -2,6 +2,7 @@
 #include "dialects/graph/Declaration.h"
 #include "dialects/graph/Inputs.h"
 #include "dialects/graph/Placement.h"
+#include "dialects/graph/StateAttributes.h"
 #include "dialects/graph/Verify.h"
 
 #include "mlir/Interfaces/FunctionImplementation.h"
@@ -187,10 +188,16 @@ LogicalResult StateOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (firstMember(getSymName()) != firstMember(*getParameter())) // state_c6
     return emitOpError() << "counts from " << firstMember(getSymName()) << " in its name, but '"
                          << *getParameter() << "' from " << firstMember(*getParameter());
-  if (cast<RankedTensorType>(parameter.getType()).getShape() != type.getShape()) { // state_c5
+  SmallVector<int64_t> shape(cast<RankedTensorType>(parameter.getType()).getShape());
+  auto blocks = (*this)->getAttrOfType<IntegerAttr>(kBlockAttr);
+  if (int64_t block = blocks ? blocks.getInt() : 1; !shape.empty())
+    shape.back() = block > 0 && shape.back() % block == 0 ? shape.back() / block : 0;
+  if (type.getShape() != ArrayRef(shape)) { // state_c5
     InFlightDiagnostic error = emitOpError()
                                << "has type " << type << ", but its parameter '" << *getParameter()
                                << "' has " << parameter.getType() << "; want one shape";
+    if (blocks)
+      error << ", with a number for each " << blocks.getInt() << " elements of the last dim";
     error.attachNote(parameter.getLoc()) << "the parameter is here";
     return error;
   }

@@ -78,6 +78,10 @@ def Graph_StateOp : Graph_Op<"state", [Symbol, DeclareOpInterfaceMethods<SymbolU
     The state of a parameter is placed like it, or split further (under ZeRO). A parameter with `repeats` has equally
     many states, with a `{}` in their name too. A state without a parameter is whole on every rank.
 
+    The last dim of a state with `graph.block` counts blocks of that many elements along the last dim of the parameter:
+    it has a number for each, such as the largest magnitude of another state there. All states of such a parameter are
+    split as this one is, so that no block is on two ranks.
+
     With `copy` it is the parameter itself in a wider element type: the tensor that is trained, of which the parameter
     is the rounded value. It starts as the unrounded initial value of the parameter.
 
@@ -86,7 +90,7 @@ def Graph_StateOp : Graph_Op<"state", [Symbol, DeclareOpInterfaceMethods<SymbolU
     - (C2) `placement` holds no partial.
     - (C3) `placement` splits dims that exist.
     - (C4) the parameter exists.
-    - (C5) the shape is the parameter's.
+    - (C5) the shape is the parameter's; the last dim is one for each `graph.block` elements of the parameter's.
     - (C6) the name has a `{}` if the parameter's has one, with the same number, and none without a parameter.
     - (C7) only floating-point numbers start random, with a standard deviation of at least 0.
     - (C8) a copy is of a parameter, in f32, and has no other initial value.
@@ -99,7 +103,7 @@ def Graph_StateOp : Graph_Op<"state", [Symbol, DeclareOpInterfaceMethods<SymbolU
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, UnitAttr:$copy, OptionalAttr<FlatSymbolRefAttr>:$parameter,
-      TypeAttrOf<Graph_Tensor>:$type,
+      TypeAttrOf<Graph_TensorOrBytes>:$type,
     DefaultValuedAttr<Graph_InitKindAttr, "InitKind::Zeros">:$init, DefaultValuedAttr<F64Attr, "0.0">:$mean,
     DefaultValuedAttr<F64Attr, "0.0">:$stddev, OptionalAttr<Graph_PlacementAttr>:$placement);
   let assemblyFormat = [{$sym_name (`copy` $copy^)? (`of` $parameter^)? `:` $type
@@ -128,7 +132,7 @@ def Graph_GetOp : Graph_Op<"get", [Pure, DeclareOpInterfaceMethods<SymbolUserOpI
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$symbol);
-  let results = (outs AnyTypeOf<[Graph_Tensor, Graph_Stack]>:$result);
+  let results = (outs AnyTypeOf<[Graph_TensorOrBytes, Graph_Stack]>:$result);
   let assemblyFormat = "$symbol attr-dict `:` type($result)";
 }
 
@@ -147,7 +151,7 @@ def Graph_SetOp : Graph_Op<"set", [DeclareOpInterfaceMethods<SymbolUserOpInterfa
     graph.set @"wte.weight", %new : tensor<50257x768xf32>
     ```
   }];
-  let arguments = (ins FlatSymbolRefAttr:$symbol, AnyTypeOf<[Graph_Tensor, Graph_Stack]>:$value);
+  let arguments = (ins FlatSymbolRefAttr:$symbol, AnyTypeOf<[Graph_TensorOrBytes, Graph_Stack]>:$value);
   let assemblyFormat = "$symbol `,` $value attr-dict `:` type($value)";
 }
 

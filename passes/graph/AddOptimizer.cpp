@@ -3,17 +3,19 @@
 #include "dialects/graph/OptimizerOps.h"
 #include "passes/graph/LayerwiseStep.h"
 #include "passes/graph/Passes.h"
+#include "passes/graph/StateForm.h"
 
 #include "dialects/graph/Declaration.h"
 #include "dialects/graph/GradientType.h"
 #include "dialects/graph/HostMemory.h"
 #include "dialects/graph/Inputs.h"
-#include "dialects/graph/OptimizerKind.h"
 #include "dialects/graph/PointOps.h"
 #include "dialects/graph/ShapeOps.h"
 #include "dialects/graph/StateAttributes.h"
 #include "dialects/graph/StepWeights.h"
 #include "llvm/ADT/StringSet.h"
+
+#include <set>
 
 namespace dtc {
 #define GEN_PASS_DEF_ADDOPTIMIZER
@@ -38,10 +40,10 @@ struct Trained {
 
 class UpdateBuilder {
 public:
-  UpdateBuilder(ModuleOp module, OptimizerKind kind, const AddOptimizerOptions &options)
-      : module(module), kind(kind), options(options), builder(module.getContext()),
-        loc(module.getLoc()), scalar(RankedTensorType::get({}, builder.getF32Type())),
-        rows(rowsOfWeightedMean(module)),
+  UpdateBuilder(ModuleOp module, Optimizer optimizer, const AddOptimizerOptions &options)
+      : module(module), kind(optimizer.kind), stateType(optimizer.state), options(options),
+        builder(module.getContext()), loc(module.getLoc()),
+        scalar(RankedTensorType::get({}, builder.getF32Type())), rows(rowsOfWeightedMean(module)),
         hasBeside(module.lookupSymbol(graph::kPrepareFunction) != nullptr) {}
 
   void run() {
@@ -86,8 +88,14 @@ public:
         input(graph::InputRole::TotalSteps), kind, static_cast<uint64_t>(options.warmupSteps),
         llvm::APFloat(options.minRatio));
     results.push_back({"learning_rate", rate});
+    StepScalars scalars{rate, applied, clip, apply, Value()};
+    if (stateType != StateType::F32) {
+      scalars.seed = graph::InputOp::create(
+          builder, loc, RankedTensorType::get({}, builder.getI64Type()), graph::InputRole::Seed);
+      numberStreams();
+    }
     for (ArrayRef<Trained> run : runsOf(trained))
-      updateRun(run, {rate, applied, clip, apply});
+      updateRun(run, scalars);
     for (ArrayRef<Trained> run : runsOf(observed))
       storeObserved(run, apply);
     updateLossScale(apply);
@@ -218,7 +226,7 @@ private:
   // takes `others` and then the entries; `build` emits its body from these arguments and returns
   // its results.
   ValueRange repeatBlock(StringRef name, int64_t count, ValueRange others, ValueRange stacks,
-                         int64_t carrying,
+                         int64_t carrying, int64_t firstInstance,
                          function_ref<SmallVector<Value>(ValueRange, ValueRange)> build) {
     SmallVector<Type> types(others.getTypes());
     for (Value stack : stacks)
@@ -250,7 +258,7 @@ private:
     }
     return graph::RepeatOp::create(builder, loc, resultTypes, count,
                                    FlatSymbolRefAttr::get(block.getSymNameAttr()), operands,
-                                   carrying, /*reversed=*/false, /*instance=*/0)
+                                   carrying, /*reversed=*/false, firstInstance)
         .getResults();
   }
 
@@ -266,6 +274,7 @@ private:
     SmallVector<Value> gradients =
         llvm::map_to_vector(run, [](const Trained &entry) { return entry.gradient; });
     return repeatBlock("squares", run.front().count(), sum, gradients, /*carrying=*/1,
+                       /*firstInstance=*/0,
                        [&](ValueRange others, ValueRange ofOne) {
                          Value total = others.front();
                          for (Value gradient : ofOne)
@@ -277,7 +286,13 @@ private:
 
   // Reads the f32 state of a parameter, or a parameter that is itself in f32.
   Value read(graph::ParameterOp parameter, StringRef symbol) {
-    return graph::GetOp::create(builder, parameter.getLoc(), inF32(parameter.getValueType()),
+    return read(parameter, symbol, cast<RankedTensorType>(inF32(parameter.getType())));
+  }
+
+  // Reads a state of a parameter, of which one tensor is of `type`.
+  Value read(graph::ParameterOp parameter, StringRef symbol, RankedTensorType type) {
+    return graph::GetOp::create(builder, parameter.getLoc(),
+                                graph::withTensor(parameter.getValueType(), type),
                                 FlatSymbolRefAttr::get(builder.getContext(), symbol));
   }
 
@@ -321,14 +336,17 @@ private:
   }
 
   // Declares a state beside the parameter, initially zero or a copy of it, and returns its symbol.
-  std::string declareState(graph::ParameterOp parameter, StringRef suffix, bool isCopy = false) {
+  std::string declareState(graph::ParameterOp parameter, const StoredTensor &tensor,
+                           bool isCopy = false) {
     OpBuilder::InsertionGuard guard(builder);
-    std::string name = (parameter.getSymName() + "." + suffix).str();
+    std::string name = (parameter.getSymName() + "." + tensor.suffix).str();
     builder.setInsertionPoint(func);
-    auto state = graph::StateOp::create(builder, parameter.getLoc(), name,
-                                        FlatSymbolRefAttr::get(parameter.getSymNameAttr()),
-                                        inF32(parameter.getType()));
+    auto state =
+        graph::StateOp::create(builder, parameter.getLoc(), name,
+                               FlatSymbolRefAttr::get(parameter.getSymNameAttr()), tensor.type);
     state.setCopy(isCopy);
+    if (tensor.block > 0)
+      state->setAttr(graph::kBlockAttr, builder.getI64IntegerAttr(tensor.block));
     if (options.offload)
       state->setAttr(graph::kHostAttr, builder.getUnitAttr());
     return name;
@@ -346,6 +364,26 @@ private:
     return options.offload || isNarrow(parameter);
   }
 
+  StateForm formOf(graph::ParameterOp parameter) const {
+    return {stateType, cast<RankedTensorType>(inF32(parameter.getType())), statesOf(kind)};
+  }
+
+  // Numbers the streams of the random numbers of trained parameters by their names, so that neither
+  // the plan nor the pieces in which it has them change the numbers. Members of a repeat have the
+  // stream of the repeat and differ in its instance.
+  void numberStreams() {
+    std::set<std::string> families;
+    for (Trained entry : trained)
+      families.insert(graph::wholeFamily(entry.parameter.getSymName()).first);
+    for (auto [index, name] : llvm::enumerate(families))
+      streams[name] = kFirstStateStream + static_cast<int64_t>(index);
+  }
+
+  StateKey keyOf(graph::ParameterOp parameter, const StepScalars &scalars) const {
+    return {scalars.seed, scalars.step,
+            streams.lookup(graph::wholeFamily(parameter.getSymName()).first)};
+  }
+
   void updateRun(ArrayRef<Trained> run, const StepScalars &scalars) {
     // Lists the values by parameter: the trained tensor, then its state. The written values also
     // include the parameter itself if the trained tensor is a copy.
@@ -354,40 +392,48 @@ private:
     for (Trained entry : run) {
       bool isCopy = hasMaster(entry.parameter);
       std::string parameter = entry.parameter.getSymName().str();
-      SmallVector<std::string> symbols{
-          isCopy ? declareState(entry.parameter, "master", /*isCopy=*/true) : parameter};
-      for (StringRef suffix : statesOf(kind))
-        symbols.push_back(declareState(entry.parameter, suffix));
-      for (StringRef symbol : symbols)
-        values.push_back(read(entry.parameter, symbol));
-      llvm::append_range(written, symbols);
+      auto wide = cast<RankedTensorType>(inF32(entry.parameter.getType()));
+      written.push_back(isCopy ? declareState(entry.parameter, {"master", wide}, /*isCopy=*/true)
+                               : parameter);
+      values.push_back(read(entry.parameter, written.back()));
+      StateForm form = formOf(entry.parameter);
+      for (const StoredTensor &tensor : form.tensors()) {
+        written.push_back(declareState(entry.parameter, tensor));
+        values.push_back(read(entry.parameter, written.back(), tensor.type));
+      }
       if (isCopy)
         written.push_back(parameter);
       if (entry.gradient)
         gradients.push_back(entry.gradient);
     }
-    size_t each = 1 + statesOf(kind).size();
     auto updateAll = [&](const StepScalars &with, ValueRange ofGradients, ValueRange ofValues) {
       SmallVector<Value> results;
       size_t next = 0; // index of the next gradient
-      for (auto [index, entry] : llvm::enumerate(run)) {
+      for (Trained entry : run) {
         Value gradient = entry.gradient ? ofGradients[next++] : zeroFor(entry.parameter);
-        llvm::append_range(
-            results, update(entry.parameter, gradient, ofValues.slice(index * each, each), with));
+        size_t each = 1 + formOf(entry.parameter).tensors().size();
+        llvm::append_range(results,
+                           update(entry.parameter, gradient, ofValues.take_front(each), with));
+        ofValues = ofValues.drop_front(each);
       }
       return results;
     };
     if (int64_t count = run.front().count(); count > 0) {
       SmallVector<Value> stacks(gradients);
       llvm::append_range(stacks, values);
-      llvm::append_range(
-          updated, repeatBlock("update_layer", count,
-                               {scalars.rate, scalars.step, scalars.clip, scalars.apply}, stacks,
-                               /*carrying=*/0, [&](ValueRange s, ValueRange ofOne) {
-                                 return updateAll({s[0], s[1], s[2], s[3]},
-                                                  ofOne.take_front(gradients.size()),
-                                                  ofOne.drop_front(gradients.size()));
-                               }));
+      SmallVector<Value> shared{scalars.rate, scalars.step, scalars.clip, scalars.apply};
+      if (scalars.seed)
+        shared.push_back(scalars.seed);
+      graph::ParameterOp front = run.front().parameter;
+      int64_t first = graph::wholeFamily(front.getSymName()).second;
+      llvm::append_range(updated,
+                         repeatBlock("update_layer", count, shared, stacks, /*carrying=*/0, first,
+                                     [&](ValueRange s, ValueRange ofOne) {
+                                       return updateAll(
+                                           {s[0], s[1], s[2], s[3], s.size() > 4 ? s[4] : Value()},
+                                           ofOne.take_front(gradients.size()),
+                                           ofOne.drop_front(gradients.size()));
+                                     }));
     } else {
       updated = updateAll(scalars, gradients, values);
     }
@@ -436,7 +482,7 @@ private:
     if (int64_t count = run.front().count(); count > 0)
       llvm::append_range(updated,
                          repeatBlock("store_observed", count, apply, values, /*carrying=*/0,
-                                     [&](ValueRange others, ValueRange ofOne) {
+                                     /*firstInstance=*/0, [&](ValueRange others, ValueRange ofOne) {
                                        return chooseAll(others.front(), ofOne);
                                      }));
     else
@@ -457,7 +503,15 @@ private:
   // is its copy.
   SmallVector<Value> update(graph::ParameterOp parameter, Value gradient, ValueRange values,
                             const StepScalars &scalars) {
-    SmallVector<Value> updated = step(parameter, gradient, values, scalars);
+    StateForm form = formOf(parameter);
+    Location at = parameter.getLoc();
+    SmallVector<Value> before{form.inBlocks(builder, at, values.front())};
+    llvm::append_range(before, form.read(builder, at, values.drop_front()));
+    SmallVector<Value> after =
+        step(parameter, form.inBlocks(builder, at, gradient), before, scalars);
+    SmallVector<Value> updated{form.whole(builder, at, after.front())};
+    llvm::append_range(updated, form.write(builder, at, ValueRange(after).drop_front(),
+                                           keyOf(parameter, scalars)));
     if (isNarrow(parameter))
       updated.push_back(
           graph::CastOp::create(builder, parameter.getLoc(), parameter.getType(), updated.front()));
@@ -469,7 +523,7 @@ private:
   SmallVector<Value> step(graph::ParameterOp parameter, Value gradient, ValueRange values,
                           const StepScalars &scalars) {
     Location at = parameter.getLoc();
-    Type type = inF32(parameter.getType());
+    Type type = values.front().getType();
     FloatAttr decay = builder.getF64FloatAttr(parameter.getDecay() ? options.weightDecay : 0);
     switch (kind) {
     case OptimizerKind::AdamW:
@@ -529,9 +583,12 @@ private:
   // overflows unless it is huge by itself, and 24 steps take the scale down to 1.
   static constexpr int64_t kGrowthInterval = 2000;
   static constexpr double kLargestLossScale = 1 << 24;
+  // The first stream of random numbers of states: the model's are less.
+  static constexpr int64_t kFirstStateStream = 1 << 15;
 
   ModuleOp module;
   OptimizerKind kind;
+  StateType stateType;
   const AddOptimizerOptions &options;
   OpBuilder builder;
   Location loc;
@@ -544,6 +601,7 @@ private:
   SmallVector<std::pair<StringRef, Value>> results; // reported values by name
   Value skipped;
   llvm::StringMap<unsigned> numbers; // last number used for each block name
+  llvm::StringMap<int64_t> streams;  // of random numbers, by the name of a family of parameters
 };
 
 struct AddOptimizer : impl::AddOptimizerBase<AddOptimizer> {
@@ -564,6 +622,15 @@ struct AddOptimizer : impl::AddOptimizerBase<AddOptimizer> {
                        "dtc-differentiate first, once");
       return signalPassFailure();
     }
+    std::optional<StateType> stored = stateTypeFrom(state);
+    if (!stored || !hasStateIn(*kind, *stored)) {
+      module.emitError("the state of ")
+          << optimizer.getValue() << " can't be stored in '" << state.getValue() << "'; use "
+          << alternatives(namesOf(kStateTypes, [&](const StateTypeRow &row) {
+               return hasStateIn(*kind, row.value);
+             }));
+      return signalPassFailure();
+    }
     std::optional<GradientType> reduced = offeredGradientTypeFrom(gradDtype);
     if (!reduced) {
       module.emitError("gradients can't be reduced in '")
@@ -572,10 +639,10 @@ struct AddOptimizer : impl::AddOptimizerBase<AddOptimizer> {
     }
     if (*reduced != GradientType::F32)
       module->setAttr(graph::kGradDtypeAttr, StringAttr::get(&getContext(), gradDtype));
-    AddOptimizerOptions options{optimizer,        beta1,    beta2,       epsilon,     weightDecay,
-                                gradDtype,        clipNorm, cosine,      warmupSteps, minRatio,
-                                trustCoefficient, offload,  coupledDecay};
-    UpdateBuilder(module, *kind, options).run();
+    AddOptimizerOptions options{
+        optimizer, state,  beta1,       beta2,    epsilon,          weightDecay, gradDtype,
+        clipNorm,  cosine, warmupSteps, minRatio, trustCoefficient, offload,     coupledDecay};
+    UpdateBuilder(module, {*kind, *stored}, options).run();
   }
 };
 

@@ -10,6 +10,7 @@ namespace dtc {
 // Scalars that all tensors of a step share.
 struct StepScalars {
   mlir::Value rate, step, clip, apply;
+  mlir::Value seed; // null where no states are rounded at random
 };
 
 // Builds the LAMB update; returns the new tensor, then its new state. A tensor without weight decay

@@ -188,6 +188,8 @@ def AddOptimizer : Pass<"dtc-add-optimizer", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"optimizer", "optimizer", "std::string", /*default=*/"\"adamw\"", "adamw, sgd, lamb or lars">,
+    Option<"state", "state", "std::string", /*default=*/"\"f32\"",
+      "f32, bf16 or int8: the form of the optimizer's state">,
     Option<"beta1", "beta1", "double", /*default=*/"0.9", "Decay of the first moment; momentum of sgd and lars">,
     Option<"beta2", "beta2", "double", /*default=*/"0.95", "Decay of the second moment">,
     Option<"epsilon", "epsilon", "double", /*default=*/"1e-8", "Added to the root of the second moment">,

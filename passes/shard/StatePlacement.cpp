@@ -15,6 +15,10 @@
 
 #include "passes/shard/Partition.h"
 
+#include "dialects/graph/StateAttributes.h"
+
+#include "llvm/ADT/StringMap.h"
+
 using namespace mlir;
 
 namespace dtc {
@@ -82,6 +86,12 @@ Placement shardedAtRest(RankedTensorType global, const Placement &inUse, const M
 
 void assignStatePlacements(ModuleOp module, const Mesh &mesh) {
   auto zero = module->getAttrOfType<IntegerAttr>(graph::kZeroAttr);
+  // All states of a parameter are split alike. Where some of them have a number for each block of
+  // elements, those decide, so that every rank has whole blocks.
+  llvm::StringMap<RankedTensorType> ofBlocks;
+  for (auto state : module.getOps<graph::StateOp>())
+    if (state->hasAttr(graph::kBlockAttr))
+      ofBlocks[*state.getParameter()] = cast<RankedTensorType>(state.getType());
   for (auto state : module.getOps<graph::StateOp>()) {
     if (!state.getParameter()) {
       state.setPlacementAttr(toAttr(module.getContext(), replicated(mesh)));
@@ -91,7 +101,10 @@ void assignStatePlacements(ModuleOp module, const Mesh &mesh) {
     Placement placement = fromAttr(parameter.getPlacementAttr(), mesh);
     auto [axes, parts] = freeAxes(placement, mesh);
     if (zero && zero.getInt() >= 1 && parts > 1) {
-      int64_t dim = bestDim(cast<RankedTensorType>(state.getType()), placement, mesh, parts);
+      RankedTensorType type = ofBlocks.lookup(*state.getParameter());
+      if (!type)
+        type = cast<RankedTensorType>(state.getType());
+      int64_t dim = bestDim(type, placement, mesh, parts);
       for (unsigned axis : axes)
         if (dim >= 0)
           placement[axis] = AxisPlacement::shard(dim);

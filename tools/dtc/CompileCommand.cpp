@@ -72,6 +72,9 @@ Status checkFlagsFit(const CompileFlags &flags, const Plan &plan) {
   if (flags.given("--optimizer") && flags.optimizer != plan.optimizer)
     return contradiction(flags, "--optimizer", nameOf(flags.optimizer).str(), "optimizer",
                          nameOf(plan.optimizer).str());
+  if (flags.given("--optimizer-state") && flags.optimizerState != plan.optimizerState)
+    return contradiction(flags, "--optimizer-state", nameOf(flags.optimizerState).str(),
+                         "optimizer state", nameOf(plan.optimizerState).str());
   return checkDecay(flags, plan.optimizer);
 }
 

@@ -101,6 +101,8 @@ std::string commandOf(const PlanningFlags &flags, const Plan &plan) {
   addNumber("--global-batch", flags.globalBatch);
   add("--precision", nameOf(plan.precision).str());
   add("--optimizer", nameOf(flags.optimizer).str());
+  if (flags.given("--optimizer-state"))
+    add("--optimizer-state", nameOf(flags.optimizerState).str());
   if (flags.gradDtype)
     add("--grad-dtype", nameOf(*flags.gradDtype).str());
   // A stack that is given is planned with all that it can do, not only what 'dtc compile' lowers.

@@ -67,6 +67,13 @@ void PlanningFlags::add(CLI::App &command, bool planGiven) {
       ->check(oneOf(namesOf(kOptimizers)));
   command
       .add_option_function<std::string>(
+          "--optimizer-state",
+          [this](const std::string &name) { optimizerState = *stateTypeFrom(name); },
+          alternatives(namesOf(kStateTypes)) +
+              ": the form in which the optimizer's state is stored (default: f32)")
+      ->check(oneOf(namesOf(kStateTypes)));
+  command
+      .add_option_function<std::string>(
           "--grad-dtype", [this](const std::string &name) { gradDtype = gradientTypeFrom(name); },
           "dtype in which gradients are reduced: " + alternatives(offeredGradientTypes()) +
               " (default: as the software of --stack reduces them)")
@@ -180,6 +187,7 @@ Result<PlanRequest> requestOf(const PlanningFlags &flags, mlir::ModuleOp module)
   request.globalBatch = flags.globalBatch;
   request.precision = flags.precision.value_or(topology->usualPrecision());
   request.optimizer = flags.optimizer;
+  request.optimizerState = flags.optimizerState;
   request.gradDtype = flags.gradDtype;
   request.executable = flags.executable;
   request.prefersExecutable = !flags.given("--stack");

@@ -3,8 +3,8 @@
 
 #include "compiler/search/planner/Planner.h"
 #include "dialects/graph/GradientType.h"
-#include "dialects/graph/OptimizerKind.h"
 #include "dialects/graph/Precision.h"
+#include "dialects/graph/StateType.h"
 #include "models/Documents.h"
 #include "tools/cli/CommandLine.h"
 
@@ -21,6 +21,7 @@ struct PlanningFlags {
   OptimizerKind optimizer = OptimizerKind::AdamW;
   std::optional<GradientType> gradDtype; // default: as the software reduces gradients
   std::optional<Precision> precision;    // default: Topology::usualPrecision
+  StateType optimizerState = StateType::F32;
   std::string fix, stack = "dtc";
   int64_t sequence = 0, nodes = 0, devices = 0, globalBatch = 0;
   bool executable = false;

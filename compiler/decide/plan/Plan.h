@@ -5,8 +5,8 @@
 #include "compiler/decide/plan/Architecture.h"
 #include "compiler/decide/plan/OpSplits.h"
 #include "dialects/graph/GradientType.h"
-#include "dialects/graph/OptimizerKind.h"
 #include "dialects/graph/Precision.h"
+#include "dialects/graph/StateType.h"
 
 #include <cstdint>
 #include <map>
@@ -188,7 +188,10 @@ struct Plan {
   int64_t globalBatch = 1; // samples of a step
   Precision precision = Precision::F32;
   OptimizerKind optimizer = OptimizerKind::AdamW;
-  std::optional<PlanGradients> gradients; // nullopt in plans that do not say
+  std::optional<PlanGradients> gradients;    // nullopt in plans that do not say
+  StateType optimizerState = StateType::F32; // the form of the optimizer's state
+  // Returns the optimizer and the form of its state.
+  Optimizer trainedBy() const { return {optimizer, optimizerState}; }
 
   std::vector<PlanStage> stages;
   // Parameter -> mesh axis -> "replicate" or "shard(DIM)".

@@ -521,6 +521,8 @@ public:
     integer(root, "global_batch", 1, plan.globalBatch);
     choice(root, "precision", kPrecisions, plan.precision);
     choice(root, "optimizer", kOptimizers, plan.optimizer);
+    if (optional(root, "optimizer_state"))
+      choice(root, "optimizer_state", kStateTypes, plan.optimizerState);
     if (const Json *gradients = optional(root, "gradients")) {
       PlanGradients &types = plan.gradients.emplace();
       choice(*gradients, "reduced_in", kGradientTypes, types.reducedIn);

@@ -175,6 +175,8 @@ std::string planToJson(const Plan &plan) {
   }
   json["precision"] = nameOf(plan.precision);
   json["optimizer"] = nameOf(plan.optimizer);
+  if (plan.optimizerState != StateType::F32)
+    json["optimizer_state"] = nameOf(plan.optimizerState);
   if (plan.gradients)
     json["gradients"] = {{"reduced_in", nameOf(plan.gradients->reducedIn)},
                          {"accumulated_in", nameOf(plan.gradients->accumulatedIn)}};

@@ -20,7 +20,7 @@ StepOptions stepOptions(const Plan &plan, const StepOptions &settings) {
   step.batch = plan.decisions.dp * plan.decisions.microBatch;
   step.microBatches = plan.decisions.numMicroBatches;
   step.ranks = plan.decisions.dp;
-  step.optimizer = plan.optimizer;
+  step.optimizer = plan.trainedBy();
   step.precision = storedAs(plan.precision);
   step.gradDtype = plan.origin.gradDtype;
   step.offload = plan.decisions.offloadOptimizer;

@@ -208,11 +208,11 @@ bool runsAgainSelectively(const BlockCell &cell, const CellCollective &collectiv
                       [&](int op) { return llvm::is_contained(cell.selectiveOps, op); });
 }
 
-CellPrecision cellPrecision(Precision precision, OptimizerKind optimizer,
+CellPrecision cellPrecision(Precision precision, Optimizer optimizer,
                             const SoftwareStack &software) {
   constexpr double kWide = bytesOf(Precision::F32);
   CellPrecision result;
-  double states = kWide * static_cast<double>(statesOf(optimizer).size());
+  double states = optimizer.stateBytes();
   result.optimizerBytes = states;
   if (precision == Precision::F32)
     return result;

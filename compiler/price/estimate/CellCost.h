@@ -5,7 +5,7 @@
 #include "compiler/price/estimate/AxisGroups.h"
 #include "compiler/price/workload/Cells.h"
 #include "dialects/graph/GradientType.h"
-#include "dialects/graph/OptimizerKind.h"
+#include "dialects/graph/StateType.h"
 
 namespace dtc {
 
@@ -35,7 +35,7 @@ struct CellPrecision {
 };
 
 // Returns the formats of a precision with the states of an optimizer.
-CellPrecision cellPrecision(Precision precision, OptimizerKind optimizer,
+CellPrecision cellPrecision(Precision precision, Optimizer optimizer,
                             const SoftwareStack &software);
 
 // Makes gradients reduced in `type` instead of the software's type. Gradients that are to be

@@ -71,17 +71,18 @@ double samplesOf(const Decisions &d) {
   return static_cast<double>(d.microBatch) * static_cast<double>(d.numMicroBatches);
 }
 
-Plan compiledPlan(const Decisions &d, OptimizerKind optimizer, Precision precision,
+Plan compiledPlan(const Decisions &d, Optimizer optimizer, Precision precision,
                   GradientType gradDtype) {
   Plan plan;
   plan.precision = precision;
   plan.origin.gradDtype = gradDtype;
   plan.decisions = d;
-  plan.optimizer = optimizer;
+  plan.optimizer = optimizer.kind;
+  plan.optimizerState = optimizer.state;
   return plan;
 }
 
-ProgramMemory::ProgramMemory(ModuleOp model, OptimizerKind optimizer, Precision precision,
+ProgramMemory::ProgramMemory(ModuleOp model, Optimizer optimizer, Precision precision,
                              GradientType gradDtype, bool onGpu)
     : optimizer(optimizer), precision(precision), gradDtype(gradDtype), onGpu(onGpu) {
   FoldedModel folded = foldLayers(model, kLayers);

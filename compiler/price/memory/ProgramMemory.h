@@ -15,7 +15,7 @@ namespace dtc {
 
 // Returns a plan of the decisions that dtc compiles, with the fields that lowering reads; tensors
 // are not placed yet.
-Plan compiledPlan(const Decisions &d, OptimizerKind optimizer, Precision precision = Precision::F32,
+Plan compiledPlan(const Decisions &d, Optimizer optimizer, Precision precision = Precision::F32,
                   GradientType gradDtype = GradientType::F32);
 
 // Bytes that the embedding reads, and the head: tokens and targets.
@@ -34,7 +34,7 @@ double samplesOf(const Decisions &decisions);
 class ProgramMemory {
 public:
   // `onGpu`: of ScheduleOptions, as of programs for GPUs.
-  ProgramMemory(mlir::ModuleOp model, OptimizerKind optimizer, Precision precision = Precision::F32,
+  ProgramMemory(mlir::ModuleOp model, Optimizer optimizer, Precision precision = Precision::F32,
                 GradientType gradDtype = GradientType::F32, bool onGpu = false);
 
   // Bytes of one rank. Nothing for decisions that dtc can't compile and for pipelines, after a
@@ -79,7 +79,7 @@ private:
   std::optional<Bytes> bytesOf(const Decisions &decisions, const SearchedPlacements &placements,
                                double samples, double goodEnough);
 
-  OptimizerKind optimizer;
+  Optimizer optimizer;
   Precision precision;
   GradientType gradDtype;
   bool onGpu;

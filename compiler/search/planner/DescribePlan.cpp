@@ -146,6 +146,7 @@ Plan describePlan(const Candidate &candidate, const PlanRequest &request, const 
   plan.precision = request.precision;
   plan.origin.gradDtype = request.programGradDtype();
   plan.optimizer = request.optimizer;
+  plan.optimizerState = request.optimizerState;
   for (size_t stage = 0; stage < candidate.step.stages.size(); ++stage)
     plan.stages.push_back(stageOf(candidate.step.stages[stage], d));
   predict(plan, candidate.step, request, facts);

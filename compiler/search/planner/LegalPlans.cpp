@@ -127,17 +127,27 @@ std::optional<UserError> checkBuckets(const Pins &pins, const SoftwareStack &sof
   return std::nullopt;
 }
 
-std::optional<UserError> checkTraining(OptimizerKind optimizer,
-                                       std::optional<GradientType> gradDtype,
+std::optional<UserError> checkTraining(Optimizer optimizer, std::optional<GradientType> gradDtype,
                                        const SoftwareStack &software) {
   auto refuse = [&](const llvm::Twine &flag, const llvm::Twine &mend) {
     return UserError(
         (flag + ": software '" + software.name + "' does not support it").str(),
         (mend + "; 'dtc stack show " + software.name + "' lists all under [space]").str());
   };
-  if (!hasWordOf(software.space.optimizers, optimizer))
-    return refuse("--optimizer " + nameOf(optimizer),
+  if (!hasWordOf(software.space.optimizers, optimizer.kind))
+    return refuse("--optimizer " + nameOf(optimizer.kind),
                   "use " + wordsOf(spaceSet("optimizers"), software.space));
+  // Only dtc's own programs store state in fewer bits.
+  if (optimizer.state != StateType::F32 && !software.runsPrograms)
+    return UserError(("--optimizer-state " + nameOf(optimizer.state) + ": software '" +
+                      software.name + "' stores the optimizer's state in f32")
+                         .str(),
+                     "use --optimizer-state f32, or leave out --stack");
+  if (!hasStateIn(optimizer.kind, optimizer.state))
+    return UserError(("--optimizer-state " + nameOf(optimizer.state) + ": the optimizer " +
+                      nameOf(optimizer.kind) + " does not have both moments of a parameter")
+                         .str(),
+                     "use --optimizer-state bf16, or --optimizer adamw");
   constexpr GradientType wide = GradientType::F32;
   if (gradDtype && bytesOf(*gradDtype) < bytesOf(wide) && !software.space.halfReductions)
     return refuse("--grad-dtype " + nameOf(*gradDtype), "use --grad-dtype " + nameOf(wide));

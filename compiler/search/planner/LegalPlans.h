@@ -6,7 +6,7 @@
 #include "compiler/describe/stack/SoftwareStack.h"
 #include "compiler/describe/topology/Topology.h"
 #include "dialects/graph/GradientType.h"
-#include "dialects/graph/OptimizerKind.h"
+#include "dialects/graph/StateType.h"
 
 namespace dtc {
 
@@ -29,8 +29,7 @@ std::optional<UserError> checkBuckets(const Pins &pins, const SoftwareStack &sof
 
 // Returns an error for an optimizer or a reduction type that the software does not have. Without
 // `gradDtype` the software reduces in its own type.
-std::optional<UserError> checkTraining(OptimizerKind optimizer,
-                                       std::optional<GradientType> gradDtype,
+std::optional<UserError> checkTraining(Optimizer optimizer, std::optional<GradientType> gradDtype,
                                        const SoftwareStack &software);
 
 // Returns an error for a precision that the software or the device cannot train in. It names the

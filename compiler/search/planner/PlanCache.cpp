@@ -73,7 +73,8 @@ std::string PlanCache::keyOf(const PlanRequest &request) const {
       << request.topology.fingerprint << "\n"
       << request.topology.nodes << " " << request.topology.numDevices() << "\n"
       << request.globalBatch << " " << nameOf(request.precision) << " " << nameOf(request.optimizer)
-      << " " << (request.gradDtype ? nameOf(*request.gradDtype) : "") << " "
+      << " " << nameOf(request.optimizerState) << " "
+      << (request.gradDtype ? nameOf(*request.gradDtype) : "") << " "
       << (request.software ? fingerprintOf(*request.software) : kOwnStack) << "\n"
       << request.maxMemoryBytes.value_or(-1) << " " << request.ignoreMemory << " "
       << request.marginShare.value_or(-1) << " " << request.marginBytes.value_or(-1) << " "

@@ -5,7 +5,7 @@
 #include "compiler/describe/topology/Topology.h"
 #include "compiler/search/planner/SearchLimits.h"
 #include "dialects/graph/GradientType.h"
-#include "dialects/graph/OptimizerKind.h"
+#include "dialects/graph/StateType.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Pipelines.h"
 
@@ -31,6 +31,9 @@ struct PlanRequest {
   // Settings of the step with which a plan is lowered for its memory; those that plans decide are
   // taken from them.
   StepOptions step;
+  StateType optimizerState = StateType::F32; // the form of the optimizer's state
+  // Returns the optimizer and the form of its state.
+  Optimizer trainedBy() const { return {optimizer, optimizerState}; }
   std::map<std::string, std::string> fixed; // --fix key=value
   std::optional<int64_t> maxMemoryBytes;    // default: the device's memory
   bool ignoreMemory = false; // --max-memory none: plans that do not fit are costed all the same

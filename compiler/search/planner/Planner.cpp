@@ -89,7 +89,7 @@ public:
     estimate.topology = &request.topology;
     estimate.software = &software;
     estimate.shared = &shared;
-    estimate.precision = cellPrecision(request.precision, request.optimizer, software);
+    estimate.precision = cellPrecision(request.precision, request.trainedBy(), software);
     if (request.gradDtype)
       setReduction(*request.gradDtype, estimate.precision);
     if (software.choosesBuckets)
@@ -211,7 +211,7 @@ private:
   void readPrograms() {
     // hides the diagnostics of programs that can't be lowered
     DiagnosticCapture capture(request.model->getContext());
-    ProgramMemory &lowered = programs.emplace(request.model, request.optimizer, request.precision,
+    ProgramMemory &lowered = programs.emplace(request.model, request.trainedBy(), request.precision,
                                               request.programGradDtype(), request.onGpu);
     // If any memory is accepted, only the chosen plan is lowered.
     if (!request.ignoreMemory)
@@ -594,7 +594,7 @@ static std::optional<UserError> checkRequest(const PlanRequest &request, const P
   if (std::optional<UserError> error = checkLegal(pins, software))
     return error;
   if (std::optional<UserError> error =
-          checkTraining(request.optimizer, request.gradDtype, software))
+          checkTraining(request.trainedBy(), request.gradDtype, software))
     return error;
   return checkPrecision(request.precision, software, request.topology);
 }

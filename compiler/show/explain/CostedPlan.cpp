@@ -247,7 +247,7 @@ Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topolo
   Result<SoftwareStack> software = loadStackFor(plan.origin.software, topology.device);
   if (!software)
     return software.error();
-  costed.precision = cellPrecision(plan.precision, plan.optimizer, *software);
+  costed.precision = cellPrecision(plan.precision, plan.trainedBy(), *software);
   // Plans of older versions have the flag alone, which was f32 if it was not given.
   if (plan.gradients)
     setReduction(plan.gradients->reducedIn, costed.precision);

@@ -143,6 +143,11 @@ void checkNumbers(const PlanView &view, const Capabilities &launcher, Misfits &o
              ", and the plan is for " + nameOf(plan.optimizer))
                 .str(),
             ("'--optimizer " + nameOf(launcher.optimizers.front()) + "'").str());
+  if (plan.optimizerState != StateType::F32)
+    out.say((launcher.name + " is given the optimizer's state in f32, and the plan has it in " +
+             nameOf(plan.optimizerState))
+                .str(),
+            "'--optimizer-state f32'");
   if (view.reduced == Width::Half && view.gradientRanks() > 1 && !launcher.halfReductions)
     out.say((launcher.name + " reduces gradients in 32 bits, and the plan does in 16").str(),
             ("'--grad-dtype f32 --stack " + launcher.stack + "'").str());

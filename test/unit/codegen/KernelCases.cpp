@@ -11,7 +11,7 @@ using Values = KernelCase::Values;
 
 // $X: rows of columns; $C: columns; $S: f32 per row; $T: i32 per row; $I: rows of columns in i32;
 // $F: all elements in a line, $H the same in f32; $R: heads of twice the columns, $A: their angles;
-// $1: one f32.
+// $L: one f32 per row, as a column; $B, $Y: rows of columns in bf16, in i8; $1: one f32.
 std::string fill(std::string text, int64_t rows, int64_t columns, const std::string &type) {
   std::string r = std::to_string(rows) + "x", c = std::to_string(columns) + "x";
   std::string all = std::to_string(rows * columns) + "x";
@@ -44,6 +44,15 @@ std::string fill(std::string text, int64_t rows, int64_t columns, const std::str
       break;
     case 'A':
       shape = r + c + "f32";
+      break;
+    case 'L':
+      shape = r + "1xf32";
+      break;
+    case 'B':
+      shape = r + c + "bf16";
+      break;
+    case 'Y':
+      shape = r + c + "i8";
       break;
     case '1':
       shape = "f32";
@@ -148,6 +157,21 @@ std::vector<KernelCase> pointwiseCases() {
                    "%0 = graph.dropout %x p 0.1 id 3 key(%seed, %step) : $X",
                    "",
                    Values::Any,
+                   {77, 3}});
+  cases.push_back({"round_randomly",
+                   "(%x: $A, %y: $A, %seed: tensor<i64>, %step: $1) -> ($B, $B)",
+                   "%0, %1 = graph.round_randomly %x, %y id 3 key(%seed, %step) : $A, $A to $B, $B",
+                   "",
+                   Values::Any,
+                   {77, 3}});
+  // The largest magnitudes are random, so that some numbers are above them.
+  cases.push_back({"encode_moments",
+                   "(%m: $A, %v: $A, %l: $L, %h: $L, %seed: tensor<i64>, %step: $1) -> ($A, $A)",
+                   "%c, %d = graph.encode_moments %m, %v largest %l, %h id 3 key(%seed, %step) "
+                   ": $A, $L to $Y\n"
+                   "%0, %1 = graph.decode_moments %c, %d largest %h, %l : $Y, $L to $A",
+                   "",
+                   Values::Positive,
                    {77, 3}});
   cases.push_back({"rotary_table", "() -> ($S, $S)", "", "", Values::Any, {}, 1});
   return cases;

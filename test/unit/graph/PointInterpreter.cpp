@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include <bit>
 #include <cmath>
 #include <gtest/gtest.h>
 
@@ -72,6 +73,10 @@ private:
         .Case([&](arith::SelectOp s) {
           return get(get(s.getCondition()).bits ? s.getTrueValue() : s.getFalseValue()).number;
         })
+        .Case([&](arith::BitcastOp c) {
+          return std::bit_cast<float>(static_cast<uint32_t>(get(c.getIn()).bits));
+        })
+        .Case([&](arith::UIToFPOp c) { return static_cast<double>(get(c.getIn()).bits); })
         .Case([&](arith::SIToFPOp c) {
           return static_cast<double>(asSigned(c.getIn().getType(), get(c.getIn()).bits));
         })
@@ -88,7 +93,16 @@ private:
           return cast<IntegerAttr>(c.getValue()).getValue().getZExtValue();
         })
         .Case([&](arith::AddIOp) { return x(0) + x(1); })
+        .Case([&](arith::SubIOp) { return x(0) - x(1); })
         .Case([&](arith::MulIOp) { return x(0) * x(1); })
+        .Case([&](arith::OrIOp) { return x(0) | x(1); })
+        .Case([&](arith::ShLIOp) { return x(0) << x(1); })
+        .Case([&](arith::MinSIOp op) {
+          return asSigned(op.getType(), x(0)) < asSigned(op.getType(), x(1)) ? x(0) : x(1);
+        })
+        .Case([&](arith::BitcastOp c) {
+          return uint64_t(std::bit_cast<uint32_t>(static_cast<float>(get(c.getIn()).number)));
+        })
         .Case([&](arith::XOrIOp) { return x(0) ^ x(1); })
         .Case([&](arith::AndIOp) { return x(0) & x(1); })
         .Case([&](arith::ShRUIOp) { return x(0) >> x(1); })
