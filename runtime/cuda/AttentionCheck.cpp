@@ -186,7 +186,7 @@ std::string findDifference(const AttentionCase &attention, const Result &result,
 } // namespace
 
 Status readResults(const cu::Driver &driver, const AttentionCase &attention,
-                   AttentionResults &results) {
+                   CudnnResults &results) {
   DTC_CUDA(driver, cuCtxSynchronize);
   results.clear();
   for (const Result &result : resultsOf(attention)) {
@@ -210,7 +210,7 @@ Status spoilResults(const cu::Driver &driver, const AttentionCase &attention, cu
   return {};
 }
 
-bool areSame(const AttentionCase &attention, const AttentionResults &x, const AttentionResults &y) {
+bool areSame(const AttentionCase &attention, const CudnnResults &x, const CudnnResults &y) {
   bool same = true;
   std::vector<Result> results = resultsOf(attention);
   for (size_t i = 0; i < results.size(); ++i)
@@ -223,8 +223,8 @@ bool areSame(const AttentionCase &attention, const AttentionResults &x, const At
   return same;
 }
 
-std::string findDifference(const AttentionCase &attention, const AttentionResults &ours,
-                           const AttentionResults &other) {
+std::string findDifference(const AttentionCase &attention, const CudnnResults &ours,
+                           const CudnnResults &other) {
   std::vector<Result> results = resultsOf(attention);
   for (size_t i = 0; i < results.size(); ++i)
     if (std::string found = findDifference(attention, results[i], ours[i], other[i]);

@@ -2,25 +2,21 @@
 #pragma once
 
 #include "runtime/cuda/AttentionGraph.h"
-#include "runtime/cuda/Driver.h"
+#include "runtime/cuda/CudnnOperation.h"
 
 #include <string>
 #include <vector>
 
 namespace dtc::rt {
 
-// The output of an attention or its gradient: the bytes of each of its results for the first batch,
-// the middle one and the last, each from its first to its last element.
-using AttentionResults = std::vector<std::vector<char>>;
-
-// Copies the results from the device, whose work must be complete.
-Status readResults(const cu::Driver &driver, const AttentionCase &attention,
-                   AttentionResults &results);
+// Copies the results from the device, whose work must be complete: of each the first batch, the
+// middle one and the last, each from its first to its last element.
+Status readResults(const cu::Driver &driver, const AttentionCase &attention, CudnnResults &results);
 // Fills all results with NaN, on `stream`, so that a missing write is detected.
 Status spoilResults(const cu::Driver &driver, const AttentionCase &attention, cu::Stream stream);
 
 // True if both have the same bits, ignoring gaps between the elements of a result.
-bool areSame(const AttentionCase &attention, const AttentionResults &x, const AttentionResults &y);
+bool areSame(const AttentionCase &attention, const CudnnResults &x, const CudnnResults &y);
 
 // Returns "" if `other` equals `ours` except for roundings, else a description such as "row 3 of
 // head 1 of batch 0 of 'dq' differs by 12 % of its norm".
@@ -33,7 +29,7 @@ bool areSame(const AttentionCase &attention, const AttentionResults &x, const At
 // causal attention are differences of equal numbers, which may have been rounded before: u of the
 // largest row is allowed for it. The logarithm of the sum enters the gradient's weights as a
 // factor: its tolerance u / 4 is below their rounding.
-std::string findDifference(const AttentionCase &attention, const AttentionResults &ours,
-                           const AttentionResults &other);
+std::string findDifference(const AttentionCase &attention, const CudnnResults &ours,
+                           const CudnnResults &other);
 
 } // namespace dtc::rt

@@ -4,11 +4,10 @@
 #include "runtime/base/Text.h"
 #include "runtime/cuda/ChooseGroups.h"
 #include "runtime/cuda/CudaArena.h"
-#include "runtime/cuda/CudaAttention.h"
 #include "runtime/cuda/CudaGemm.h"
-#include "runtime/cuda/CudaLibrary.h"
 #include "runtime/cuda/CudaOrder.h"
 #include "runtime/cuda/CudaSteps.h"
+#include "runtime/cuda/CudnnChoices.h"
 #include "runtime/cuda/Gpu.h"
 #include "runtime/cuda/HostArena.h"
 #include "runtime/cuda/HostWork.h"
@@ -61,7 +60,7 @@ public:
       : libraries(libraries), driver(driver), options(options), gpu(this->driver),
         arenaMemory(this->driver), stage(this->driver, options.stageBytes), code(this->driver),
         pool(this->driver), gemm(std::make_unique<CudaGemm>(libraries, this->driver, pool)),
-        attention(std::make_unique<CudaAttention>(libraries, this->driver, pool, code)),
+        cudnn(std::make_unique<CudnnChoices>(libraries, this->driver, pool, code)),
         steps(this->driver, pool), hostArena(this->driver),
         hostWork(this->driver, std::max(options.threads, 1),
                  [this](const Status &status, uint64_t tag) { stop(status, tag); }) {}
@@ -139,7 +138,7 @@ private:
   CudaCode code;
   EventPool pool;
   std::unique_ptr<CudaGemm> gemm;
-  std::unique_ptr<CudaAttention> attention;
+  std::unique_ptr<CudnnChoices> cudnn;
   CudaSteps steps;
   HostArena hostArena;
   HostWork hostWork;
@@ -273,8 +272,8 @@ Status CudaDevice::tune(Control &control, const CommandSource &commands) {
                         .fill = [this] { return fillArena(); },
                         .clear = [this] { return clearArena(); }};
   std::string notice;
-  DTC_RETURN_IF_ERROR(tuneAll(control, {attention.get(), gemm.get()}, driver, commands,
-                              options.tuning, context, notice));
+  DTC_RETURN_IF_ERROR(tuneAll(control, {cudnn.get(), gemm.get()}, driver, commands, options.tuning,
+                              context, notice));
   if (!notice.empty() && options.notice && control.rank() == 0)
     options.notice(notice);
   return {};
@@ -445,15 +444,12 @@ Status CudaDevice::prepareOnDevice(const Command &command, int stream,
                                    std::vector<StreamWork> &works) {
   if (command.source->op_type() == format::Op::Gemm)
     return gemm->prepare(command, stream, works.emplace_back());
-  if (command.source->op_type() == format::Op::Attention ||
-      command.source->op_type() == format::Op::AttentionGrad)
-    return attention->prepare(command, stream, works);
   if (hostArena.isMove(command)) {
     hostArena.prepareMove(command, works.emplace_back());
     return {};
   }
   if (command.source->op_type() != format::Op::Zero)
-    return prepareLibrary(command, code, works);
+    return cudnn->prepare(command, stream, works);
   if (command.bytes > 0) // a graph has no empty nodes
     works.push_back(
         [this, to = addressOf(command.buffers[0]), bytes = command.bytes](cu::Stream on) -> Status {
@@ -617,7 +613,7 @@ void CudaDevice::endGroups() {
     return;
   cu::leaveAll(driver);
   (void)gemm.release();
-  (void)attention.release();
+  (void)cudnn.release();
 }
 
 Status CudaDevice::failureNow(uint64_t &tag) {

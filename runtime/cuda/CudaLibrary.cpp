@@ -1,16 +1,11 @@
 #include "runtime/cuda/CudaLibrary.h"
 
 #include "runtime/base/Text.h"
-#include "runtime/cuda/launches/LibraryLaunches.h"
 
 namespace dtc::rt {
 
-Status prepareLibrary(const Command &command, CudaCode &code, std::vector<StreamWork> &works) {
-  LibraryLaunches planned;
-  LibraryOperands operands{command.buffers, command.scalars, command.startsSum};
-  if (Status status = planLibrary(*command.source, operands, planned); !status.ok())
-    return {status.statusCode(),
-            format::text(status.message(), "; recompile with dtc for device cpu")};
+Status prepareLaunches(const LibraryLaunches &planned, CudaCode &code,
+                       std::vector<StreamWork> &works) {
   for (const cuda::Launch &launch : planned.launches) {
     LaunchShape shape{.x = launch.gridX,
                       .y = launch.gridY,
@@ -21,6 +16,15 @@ Status prepareLibrary(const Command &command, CudaCode &code, std::vector<Stream
                                      8 * planned.parameter.size(), works.emplace_back()));
   }
   return {};
+}
+
+Status prepareLibrary(const Command &command, CudaCode &code, std::vector<StreamWork> &works) {
+  LibraryLaunches planned;
+  LibraryOperands operands{command.buffers, command.scalars, command.startsSum};
+  if (Status status = planLibrary(*command.source, operands, planned); !status.ok())
+    return {status.statusCode(),
+            format::text(status.message(), "; recompile with dtc for device cpu")};
+  return prepareLaunches(planned, code, works);
 }
 
 } // namespace dtc::rt

@@ -1,5 +1,5 @@
-// cuDNN, NVIDIA's library of fused attention, as a table of functions; declares the parts of its
-// graphs that attention needs.
+// cuDNN, NVIDIA's library of fused attention and convolution, as a table of functions; declares the
+// parts of its graphs that both need.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -14,11 +14,15 @@ using CudnnDescriptor = void *;
 // cudnnBackendDescriptorType_t
 enum CudnnKind : int {
   cudnnPointwise = 0,
+  cudnnConvolutionDesc = 1,
   cudnnEngine = 2,
   cudnnEngineConfig = 3,
   cudnnHeuristics = 4,
   cudnnPlan = 5,
   cudnnKnobChoice = 7,
+  cudnnConvolutionOp = 10,
+  cudnnConvolutionWeightOp = 11,
+  cudnnConvolutionImageOp = 12,
   cudnnPointwiseOp = 13,
   cudnnOpGraph = 15,
   cudnnVariantPack = 16,
@@ -36,6 +40,13 @@ enum CudnnAttribute : int {
   cudnnPointwiseMode = 0,
   cudnnPointwisePrecision = 1,
   cudnnPointwiseAxis = 9,
+  cudnnConvolutionPrecision = 100,
+  cudnnConvolutionMode = 101,
+  cudnnConvolutionDilations = 102,
+  cudnnConvolutionStrides = 103,
+  cudnnConvolutionPostPadding = 104,
+  cudnnConvolutionPrePadding = 105,
+  cudnnConvolutionDims = 106,
   cudnnHeuristicsMode = 200,
   cudnnHeuristicsGraph = 201,
   cudnnHeuristicsResults = 202,
@@ -48,6 +59,24 @@ enum CudnnAttribute : int {
   cudnnPlanDevice = 407,
   cudnnKnobType = 600,
   cudnnKnobValue = 601,
+  cudnnConvolutionOpAlpha = 700,
+  cudnnConvolutionOpBeta = 701,
+  cudnnConvolutionOpDesc = 702,
+  cudnnConvolutionOpW = 703,
+  cudnnConvolutionOpX = 704,
+  cudnnConvolutionOpY = 705,
+  cudnnConvolutionImageOpAlpha = 706,
+  cudnnConvolutionImageOpBeta = 707,
+  cudnnConvolutionImageOpDesc = 708,
+  cudnnConvolutionImageOpW = 709,
+  cudnnConvolutionImageOpX = 710,
+  cudnnConvolutionImageOpY = 711,
+  cudnnConvolutionWeightOpAlpha = 712,
+  cudnnConvolutionWeightOpBeta = 713,
+  cudnnConvolutionWeightOpDesc = 714,
+  cudnnConvolutionWeightOpW = 715,
+  cudnnConvolutionWeightOpX = 716,
+  cudnnConvolutionWeightOpY = 717,
   cudnnPointwiseOpMode = 750,
   cudnnPointwiseOpX = 751,
   cudnnPointwiseOpB = 752,
@@ -91,7 +120,9 @@ enum CudnnType : int {
   cudnnTypeDataType = 1,
   cudnnTypeBool = 2,
   cudnnTypeInt64 = 3,
+  cudnnTypeFloat = 4,
   cudnnTypePointer = 6,
+  cudnnTypeConvolution = 7,
   cudnnTypeHeuristics = 8,
   cudnnTypeKnob = 9,
   cudnnTypeNote = 11,
@@ -125,7 +156,8 @@ enum CudnnMode : int {
 
 inline constexpr int cudnnReduceAdd = 0, cudnnReduceMax = 3;
 inline constexpr int cudnnHeuristicsFallback = 2, cudnnHeuristicsA = 3;
-inline constexpr int cudnnNoteNondeterministic = 4, cudnnNoteCount = 10;
+inline constexpr int cudnnNoteRoundsInputs = 1, cudnnNoteNondeterministic = 4, cudnnNoteCount = 10;
+inline constexpr int cudnnCrossCorrelation = 1;
 inline constexpr CudnnStatus cudnnSuccess = 0, cudnnBadParam = 2000,
                              cudnnBadParamNullPointer = 2002, cudnnBadParamMisaligned = 2003,
                              cudnnBadParamNotFinalized = 2004, cudnnBadParamOutOfBound = 2005,

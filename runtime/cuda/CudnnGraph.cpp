@@ -122,6 +122,9 @@ CudnnTensor CudnnGraph::memory(int64_t id, cu::CudnnData type, const CudnnSizes 
                                const CudnnSizes &strides) {
   return tensor({id, type, sizes, strides}, /*isVirtual=*/false, /*isByValue=*/false);
 }
+CudnnTensor CudnnGraph::memory(int64_t id, cu::CudnnData type, const CudnnSizes &sizes) {
+  return memory(id, type, sizes, denseStrides(sizes));
+}
 CudnnTensor CudnnGraph::between(cu::CudnnData type, const CudnnSizes &sizes) {
   return between(type, sizes, denseStrides(sizes));
 }
@@ -246,6 +249,71 @@ void CudnnGraph::reshape(const CudnnTensor &x, const CudnnTensor &y) {
   finalizeOp(op);
 }
 
+namespace {
+
+// The names of a convolution's operation.
+struct ConvolutionNames {
+  cu::CudnnKind kind;
+  cu::CudnnAttribute alpha, beta, windows, w, x, y;
+};
+
+const ConvolutionNames &namesOf(CudnnConvolution kind) {
+  static const ConvolutionNames forward = {cu::cudnnConvolutionOp,     cu::cudnnConvolutionOpAlpha,
+                                           cu::cudnnConvolutionOpBeta, cu::cudnnConvolutionOpDesc,
+                                           cu::cudnnConvolutionOpW,    cu::cudnnConvolutionOpX,
+                                           cu::cudnnConvolutionOpY};
+  static const ConvolutionNames image = {
+      cu::cudnnConvolutionImageOp,     cu::cudnnConvolutionImageOpAlpha,
+      cu::cudnnConvolutionImageOpBeta, cu::cudnnConvolutionImageOpDesc,
+      cu::cudnnConvolutionImageOpW,    cu::cudnnConvolutionImageOpX,
+      cu::cudnnConvolutionImageOpY};
+  static const ConvolutionNames weight = {
+      cu::cudnnConvolutionWeightOp,     cu::cudnnConvolutionWeightOpAlpha,
+      cu::cudnnConvolutionWeightOpBeta, cu::cudnnConvolutionWeightOpDesc,
+      cu::cudnnConvolutionWeightOpW,    cu::cudnnConvolutionWeightOpX,
+      cu::cudnnConvolutionWeightOpY};
+  switch (kind) {
+  case CudnnConvolution::Forward:
+    return forward;
+  case CudnnConvolution::ImageGradient:
+    return image;
+  case CudnnConvolution::WeightGradient:
+    return weight;
+  }
+  __builtin_unreachable();
+}
+
+} // namespace
+
+void CudnnGraph::convolution(CudnnConvolution kind, const CudnnWindows &windows,
+                             const CudnnTensor &x, const CudnnTensor &w, const CudnnTensor &y) {
+  keepsInputs = true;
+  const CudnnObject &how = object(cu::cudnnConvolutionDesc);
+  if (status.ok()) {
+    note(how.setEnum(cu::cudnnConvolutionPrecision, cu::cudnnTypeDataType, cu::cudnnF32));
+    note(
+        how.setEnum(cu::cudnnConvolutionMode, cu::cudnnTypeConvolution, cu::cudnnCrossCorrelation));
+    note(how.setInt(cu::cudnnConvolutionDims, 2));
+    note(how.setInts(cu::cudnnConvolutionStrides, windows.strides));
+    note(how.setInts(cu::cudnnConvolutionPrePadding, windows.padding));
+    note(how.setInts(cu::cudnnConvolutionPostPadding, windows.padding));
+    note(how.setInts(cu::cudnnConvolutionDilations, windows.dilations));
+    note(how.finalize());
+  }
+  const ConvolutionNames &names = namesOf(kind);
+  const CudnnObject &op = object(names.kind);
+  if (status.ok()) {
+    const float one = 1, zero = 0;
+    note(op.set(names.alpha, cu::cudnnTypeFloat, 1, &one));
+    note(op.set(names.beta, cu::cudnnTypeFloat, 1, &zero));
+    note(op.setObject(names.windows, how.get()));
+    note(op.setObject(names.x, descriptorOf(x)));
+    note(op.setObject(names.w, descriptorOf(w)));
+    note(op.setObject(names.y, descriptorOf(y)));
+  }
+  finalizeOp(op);
+}
+
 Status CudnnGraph::finish() {
   const CudnnObject &made = object(cu::cudnnOpGraph);
   if (status.ok()) {
@@ -280,7 +348,10 @@ Status CudnnGraph::readConfig(cu::CudnnDescriptor config, CudnnEngine &engine, b
   std::vector<int> notes;
   DTC_RETURN_IF_ERROR(getList(cudnn, engines[0], cu::cudnnEngineNotes, cu::cudnnTypeNote,
                               cu::cudnnNoteCount, notes));
-  isFit = std::find(notes.begin(), notes.end(), cu::cudnnNoteNondeterministic) == notes.end();
+  auto has = [&notes](int note) {
+    return std::find(notes.begin(), notes.end(), note) != notes.end();
+  };
+  isFit = !has(cu::cudnnNoteNondeterministic) && !(keepsInputs && has(cu::cudnnNoteRoundsInputs));
   return {};
 }
 

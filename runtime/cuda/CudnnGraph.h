@@ -59,6 +59,14 @@ struct CudnnTensor {
   CudnnSizes sizes{}, strides{};
 };
 
+// A convolution of images with weights, or one of its gradients.
+enum class CudnnConvolution { Forward, ImageGradient, WeightGradient };
+
+// How a kernel moves over an image: along height and width, the same padding at both ends.
+struct CudnnWindows {
+  std::array<int64_t, 2> strides{}, padding{}, dilations{};
+};
+
 // An engine of a graph, and its settings.
 struct CudnnEngine {
   int64_t index = 0;
@@ -101,6 +109,8 @@ public:
   // Adds a tensor in memory, aligned to 16 bytes; the caller chooses ids below 1000.
   CudnnTensor memory(int64_t id, cu::CudnnData type, const CudnnSizes &sizes,
                      const CudnnSizes &strides);
+  // Adds a contiguous tensor in memory.
+  CudnnTensor memory(int64_t id, cu::CudnnData type, const CudnnSizes &sizes);
   // Adds a tensor within the graph, contiguous unless `strides` are given.
   CudnnTensor between(cu::CudnnData type, const CudnnSizes &sizes);
   // Adds a tensor within the graph with these strides.
@@ -124,6 +134,11 @@ public:
   void reduce(int how, const CudnnTensor &x, const CudnnTensor &y);
   // Adds a reinterpretation of the elements of x with the sizes and strides of y.
   void reshape(const CudnnTensor &x, const CudnnTensor &y);
+  // Adds a convolution in f32: y [samples, filters, height, width] of x [samples, channels, height,
+  // width] and w [filters, channels / groups, height, width], or the gradient of x of the two
+  // others, or that of w. Engines that round x, w or y to fewer bits are not found.
+  void convolution(CudnnConvolution kind, const CudnnWindows &windows, const CudnnTensor &x,
+                   const CudnnTensor &w, const CudnnTensor &y);
 
   // Finishes the graph. The error names the call that cuDNN refused.
   Status finish();
@@ -156,6 +171,7 @@ private:
   std::deque<int32_t> ints;
   CudnnPointers values; // addresses of tensors that are constants
   CudnnObject *graph = nullptr;
+  bool keepsInputs = false; // engines must not round them
   int64_t nextId = 1000;
 };
 

@@ -22,7 +22,7 @@ struct TuningKey {
 };
 
 // The choices by hash of a product or an attention. For attention the value is no algorithm of
-// cuBLASLt but an encoding of CudaAttention.
+// cuBLASLt but an encoding of CudnnChoices.
 using TuningChoices = std::map<uint64_t, cu::BlasAlgo>;
 
 // Returns the contents of a file: the key, a line for each choice, and a hash of everything before

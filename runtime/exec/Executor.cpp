@@ -191,15 +191,28 @@ Status ExecutorImpl::prepare() {
   return device.tune(control, [this](const auto &visit) { forEachTuned(visit); });
 }
 
-// Visits matrix products and attentions of all runs and layers, whose buffers may be aligned
-// otherwise.
+// Returns true for instructions that a device may run in several ways.
+static bool isTuned(format::Op op) {
+  switch (op) {
+  case format::Op::Gemm:
+  case format::Op::Attention:
+  case format::Op::AttentionGrad:
+  case format::Op::Conv2d:
+  case format::Op::Conv2dInputGrad:
+  case format::Op::Conv2dWeightGrad:
+    return true;
+  default:
+    return false;
+  }
+}
+
+// Visits the tuned instructions of all runs and layers, whose buffers may be aligned otherwise.
 void ExecutorImpl::forEachTuned(const std::function<void(const Command &)> &visit) {
   for (const auto &[kind, entry] : bound.entries)
     for (const Issue &issue : entry.issues) {
       const BoundRun &run = entry.runs[issue.run];
       BoundInstruction &instruction = bound.tasks[run.task].instructions[issue.instruction];
-      format::Op op = instruction.command.source->op_type();
-      if (op != format::Op::Gemm && op != format::Op::Attention && op != format::Op::AttentionGrad)
+      if (!isTuned(instruction.command.source->op_type()))
         continue;
       moveTo(run, issue.layer, instruction);
       visit(instruction.command);

@@ -90,6 +90,52 @@ Status forEachRun(const FakeTensor &tensor, char *base, const Visit &visit) {
   return status;
 }
 
+// The three tensors of a convolution or of one of its gradients.
+struct Windows {
+  explicit Windows(const FakeOp &op)
+      : op(op), image(op.mode == FakeOp::OfImage ? op.y : op.x),
+        weight(op.mode == FakeOp::OfWeight ? op.y : op.b),
+        result(op.mode == FakeOp::OfResult  ? op.y
+               : op.mode == FakeOp::OfImage ? op.x
+                                            : op.b) {}
+
+  // True if the sizes fit together.
+  bool isShaped() const {
+    const CudnnShape &x = image.sizes, &w = weight.sizes, &y = result.sizes;
+    bool isFit = x[0] == y[0] && w[0] == y[1] && x[1] % w[1] == 0 && y[1] % (x[1] / w[1]) == 0;
+    for (size_t dim = 0; dim < 2; ++dim)
+      isFit = isFit && op.strides[dim] > 0 && op.dilations[dim] > 0 && op.padding[dim] >= 0 &&
+              y[2 + dim] ==
+                  (x[2 + dim] + 2 * op.padding[dim] - op.dilations[dim] * (w[2 + dim] - 1) - 1) /
+                          op.strides[dim] +
+                      1;
+    return isFit;
+  }
+
+  // Calls visit(element of the image, of the weight, of the result) for each product, by the
+  // definition.
+  template <typename Visit> void forProducts(const Visit &visit) const {
+    int64_t channels = weight.sizes[1], groups = image.sizes[1] / channels;
+    int64_t filters = result.sizes[1] / groups;
+    forEach(result.sizes, [&](const CudnnShape &to) {
+      forEach({1, channels, weight.sizes[2], weight.sizes[3]}, [&](const CudnnShape &tap) {
+        CudnnShape from = {to[0], to[1] / filters * channels + tap[1], 0, 0};
+        for (size_t dim = 0; dim < 2; ++dim) {
+          from[2 + dim] =
+              to[2 + dim] * op.strides[dim] - op.padding[dim] + tap[2 + dim] * op.dilations[dim];
+          if (from[2 + dim] < 0 || from[2 + dim] >= image.sizes[2 + dim])
+            return;
+        }
+        visit(elementOf(image, from), elementOf(weight, {to[1], tap[1], tap[2], tap[3]}),
+              elementOf(result, to));
+      });
+    });
+  }
+
+  const FakeOp &op;
+  const FakeTensor &image, &weight, &result;
+};
+
 class Computation {
 public:
   Computation(const FakeGraphOfOps &graph, const std::map<int64_t, char *> &pointers,
@@ -104,7 +150,7 @@ public:
       if (op.hasT)
         DTC_RETURN_IF_ERROR(load(op.t));
       compute(op, known[op.y.id]);
-      DTC_RETURN_IF_ERROR(store(op.y));
+      DTC_RETURN_IF_ERROR(store(op.y, op.kind == FakeOp::Convolution || op.y.elementBytes() == 2));
     }
     return {};
   }
@@ -135,7 +181,7 @@ private:
     return {};
   }
 
-  Status store(const FakeTensor &tensor) {
+  Status store(const FakeTensor &tensor, bool isResult) {
     Values &values = known[tensor.id];
     if (tensor.isVirtual) {
       for (float &value : values)
@@ -147,7 +193,6 @@ private:
       DTC_RETURN_IF_ERROR(memory.checkWrite(at, bytes, nameOf(tensor)));
       return memory.markWritten(at, bytes);
     }));
-    bool isResult = tensor.elementBytes() == 2;
     forEach(tensor.sizes, [&](const CudnnShape &at) {
       write(tensor, base + offsetOf(tensor, at) * static_cast<int64_t>(tensor.elementBytes()),
             values[elementOf(tensor, at)] * (isResult ? error : 1));
@@ -201,7 +246,27 @@ private:
       });
     case FakeOp::Reshape:
       return turn(op, x, y);
+    case FakeOp::Convolution:
+      return convolve(op, y);
     }
+  }
+
+  // Adds up all products of a convolution, each to the element of y that it is a term of.
+  void convolve(const FakeOp &op, Values &y) {
+    const Values &x = known[op.x.id], &b = known[op.b.id];
+    const Windows windows(op);
+    windows.forProducts([&](size_t image, size_t weight, size_t result) {
+      switch (op.mode) {
+      case FakeOp::OfResult:
+        y[result] += x[image] * b[weight];
+        break;
+      case FakeOp::OfImage:
+        y[image] += x[result] * b[weight];
+        break;
+      default:
+        y[weight] += x[image] * b[result];
+      }
+    });
   }
 
   void multiply(const FakeOp &op, Values &y) {
@@ -268,6 +333,8 @@ bool isShaped(const FakeOp &op) {
     return isPartOf(y, x);
   case FakeOp::Reshape:
     return op.x.elements() == op.y.elements();
+  case FakeOp::Convolution:
+    return Windows(op).isShaped();
   }
   return false;
 }

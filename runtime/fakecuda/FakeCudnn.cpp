@@ -21,8 +21,9 @@ using Lock = std::unique_lock<std::mutex>;
 
 // Engines are numbers. Heuristics offer first one that adds up in any order, and says so; then one
 // that has no plan, one that is fast and wrong, one whose bits differ from run to run without
-// saying so, one that does nothing, and one that is right.
-enum Engine : int64_t { Right, Unordered, Unplanned, Wrong, Restless, Idle, numEngines };
+// saying so, one that does nothing, and one that is right. A convolution has one more, before all
+// others, which rounds its inputs, and says so.
+enum Engine : int64_t { Right, Unordered, Unplanned, Wrong, Restless, Idle, Rounding, numEngines };
 constexpr int kKernelKnob = 24;
 constexpr int64_t kMostKnob = 40;
 // Returns the workspace of an engine; the right one, which is offered last, wants the most.
@@ -41,6 +42,15 @@ struct Rule {
 };
 
 constexpr int64_t kMany = 1 << 20;
+#define DTC_CONVOLUTION_RULES(op)                                                                  \
+  {cu::cudnn##op, cu::cudnn##op##Alpha, cu::cudnnTypeFloat},                                       \
+      {cu::cudnn##op, cu::cudnn##op##Beta, cu::cudnnTypeFloat},                                    \
+      {cu::cudnn##op, cu::cudnn##op##Desc,     cu::cudnnTypeDescriptor, 1, 1,                      \
+       true,          cu::cudnnConvolutionDesc},                                                   \
+      {cu::cudnn##op, cu::cudnn##op##X, cu::cudnnTypeDescriptor, 1, 1, true, cu::cudnnTensor},     \
+      {cu::cudnn##op, cu::cudnn##op##W, cu::cudnnTypeDescriptor, 1, 1, true, cu::cudnnTensor}, {   \
+    cu::cudnn##op, cu::cudnn##op##Y, cu::cudnnTypeDescriptor, 1, 1, true, cu::cudnnTensor          \
+  }
 const Rule kRules[] = {
     {cu::cudnnTensor, cu::cudnnTensorType, cu::cudnnTypeDataType},
     {cu::cudnnTensor, cu::cudnnTensorSizes, cu::cudnnTypeInt64, 4, 4},
@@ -78,6 +88,16 @@ const Rule kRules[] = {
      cu::cudnnTensor},
     {cu::cudnnReshapeOp, cu::cudnnReshapeOpX, cu::cudnnTypeDescriptor, 1, 1, true, cu::cudnnTensor},
     {cu::cudnnReshapeOp, cu::cudnnReshapeOpY, cu::cudnnTypeDescriptor, 1, 1, true, cu::cudnnTensor},
+    {cu::cudnnConvolutionDesc, cu::cudnnConvolutionPrecision, cu::cudnnTypeDataType},
+    {cu::cudnnConvolutionDesc, cu::cudnnConvolutionMode, cu::cudnnTypeConvolution},
+    {cu::cudnnConvolutionDesc, cu::cudnnConvolutionDims, cu::cudnnTypeInt64},
+    {cu::cudnnConvolutionDesc, cu::cudnnConvolutionStrides, cu::cudnnTypeInt64, 2, 2},
+    {cu::cudnnConvolutionDesc, cu::cudnnConvolutionPrePadding, cu::cudnnTypeInt64, 2, 2},
+    {cu::cudnnConvolutionDesc, cu::cudnnConvolutionPostPadding, cu::cudnnTypeInt64, 2, 2},
+    {cu::cudnnConvolutionDesc, cu::cudnnConvolutionDilations, cu::cudnnTypeInt64, 2, 2},
+    DTC_CONVOLUTION_RULES(ConvolutionOp),
+    DTC_CONVOLUTION_RULES(ConvolutionImageOp),
+    DTC_CONVOLUTION_RULES(ConvolutionWeightOp),
     {cu::cudnnOpGraph, cu::cudnnGraphHandle, cu::cudnnTypeHandle},
     {cu::cudnnOpGraph, cu::cudnnGraphOps, cu::cudnnTypeDescriptor, 1, kMany},
     {cu::cudnnHeuristics, cu::cudnnHeuristicsGraph, cu::cudnnTypeDescriptor, 1, 1, true,
@@ -282,7 +302,48 @@ CudnnStatus finalizeOp(Object &object) {
       tensor = child->tensor;
     return child != nullptr;
   };
-  if (object.kind == cu::cudnnMatmulOp) {
+  auto takeWindows = [&](CudnnAttribute desc, CudnnAttribute alpha, CudnnAttribute beta) {
+    op.kind = FakeOp::Convolution;
+    op.hasB = true;
+    const Object *how = object.child(desc);
+    auto pair = [&](CudnnAttribute name, std::array<int64_t, 2> &into) {
+      auto values = how->list<int64_t>(name);
+      std::copy_n(values.begin(), 2, into.begin());
+    };
+    pair(cu::cudnnConvolutionStrides, op.strides);
+    pair(cu::cudnnConvolutionPrePadding, op.padding);
+    pair(cu::cudnnConvolutionDilations, op.dilations);
+    return how->get<int64_t>(cu::cudnnConvolutionDims) == 2 &&
+           how->get<int>(cu::cudnnConvolutionMode) == cu::cudnnCrossCorrelation &&
+           how->list<int64_t>(cu::cudnnConvolutionPrePadding) ==
+               how->list<int64_t>(cu::cudnnConvolutionPostPadding) &&
+           object.get<float>(alpha) == 1 && object.get<float>(beta) == 0;
+  };
+  if (object.kind == cu::cudnnConvolutionOp) {
+    op.mode = FakeOp::OfResult;
+    take(cu::cudnnConvolutionOpX, op.x);
+    take(cu::cudnnConvolutionOpW, op.b);
+    take(cu::cudnnConvolutionOpY, op.y);
+    if (!takeWindows(cu::cudnnConvolutionOpDesc, cu::cudnnConvolutionOpAlpha,
+                     cu::cudnnConvolutionOpBeta))
+      return cu::cudnnNotSupported;
+  } else if (object.kind == cu::cudnnConvolutionImageOp) {
+    op.mode = FakeOp::OfImage;
+    take(cu::cudnnConvolutionImageOpX, op.y);
+    take(cu::cudnnConvolutionImageOpW, op.b);
+    take(cu::cudnnConvolutionImageOpY, op.x);
+    if (!takeWindows(cu::cudnnConvolutionImageOpDesc, cu::cudnnConvolutionImageOpAlpha,
+                     cu::cudnnConvolutionImageOpBeta))
+      return cu::cudnnNotSupported;
+  } else if (object.kind == cu::cudnnConvolutionWeightOp) {
+    op.mode = FakeOp::OfWeight;
+    take(cu::cudnnConvolutionWeightOpX, op.x);
+    take(cu::cudnnConvolutionWeightOpW, op.y);
+    take(cu::cudnnConvolutionWeightOpY, op.b);
+    if (!takeWindows(cu::cudnnConvolutionWeightOpDesc, cu::cudnnConvolutionWeightOpAlpha,
+                     cu::cudnnConvolutionWeightOpBeta))
+      return cu::cudnnNotSupported;
+  } else if (object.kind == cu::cudnnMatmulOp) {
     op.kind = FakeOp::Matmul;
     take(cu::cudnnMatmulOpA, op.x);
     op.hasB = take(cu::cudnnMatmulOpB, op.b);
@@ -365,6 +426,9 @@ CudnnStatus finalizeObject(Object &object) {
   case cu::cudnnTensor:
     return finalizeTensor(object);
   case cu::cudnnMatmulOp:
+  case cu::cudnnConvolutionOp:
+  case cu::cudnnConvolutionImageOp:
+  case cu::cudnnConvolutionWeightOp:
   case cu::cudnnPointwiseOp:
   case cu::cudnnReductionOp:
   case cu::cudnnReshapeOp:
@@ -405,12 +469,19 @@ CudnnStatus cudnnBackendFinalize(CudnnDescriptor descriptor) {
   return status;
 }
 
+bool isConvolution(const FakeGraphOfOps &graph) {
+  return !graph.ops.empty() && graph.ops[0].kind == FakeOp::Convolution;
+}
+
 // Returns the engines that heuristics offer, best first, with the choice of their knob; -1 for
 // none.
-std::vector<std::pair<int64_t, int64_t>> offersOf(int mode) {
+std::vector<std::pair<int64_t, int64_t>> offersOf(int mode, const FakeGraphOfOps &graph) {
+  std::vector<std::pair<int64_t, int64_t>> offers = {{Right, -1}};
   if (mode == cu::cudnnHeuristicsA)
-    return {{Unordered, 3}, {Unplanned, 7}, {Wrong, 2}, {Restless, -1}, {Idle, -1}, {Right, 5}};
-  return {{Right, -1}};
+    offers = {{Unordered, 3}, {Unplanned, 7}, {Wrong, 2}, {Restless, -1}, {Idle, -1}, {Right, 5}};
+  if (isConvolution(graph))
+    offers.insert(offers.begin(), {Rounding, -1});
+  return offers;
 }
 
 void fillConfig(const Object &heuristics, const std::pair<int64_t, int64_t> &offer, Object &into) {
@@ -458,7 +529,7 @@ CudnnStatus cudnnBackendGetAttribute(CudnnDescriptor descriptor, CudnnAttribute 
     return object->kind == kind && name == wantedName && type == wantedType;
   };
   if (is(cu::cudnnHeuristics, cu::cudnnHeuristicsResults, cu::cudnnTypeDescriptor)) {
-    auto offers = offersOf(object->get<int>(cu::cudnnHeuristicsMode));
+    auto offers = offersOf(object->get<int>(cu::cudnnHeuristicsMode), *object->graph);
     return giveObjects(offers.size(), cu::cudnnEngineConfig, wanted, count, into,
                        [&](size_t i, Object &config) { fillConfig(*object, offers[i], config); });
   }
@@ -480,7 +551,8 @@ CudnnStatus cudnnBackendGetAttribute(CudnnDescriptor descriptor, CudnnAttribute 
   if (is(cu::cudnnEngine, cu::cudnnEngineNotes, cu::cudnnTypeNote))
     return give<int>(object->engine == Unordered
                          ? std::vector<int>{0, cu::cudnnNoteNondeterministic}
-                         : std::vector<int>{0},
+                     : object->engine == Rounding ? std::vector<int>{0, cu::cudnnNoteRoundsInputs}
+                                                  : std::vector<int>{0},
                      wanted, count, into);
   if (is(cu::cudnnKnobChoice, cu::cudnnKnobType, cu::cudnnTypeKnob))
     return give<int>({object->get<int>(name)}, wanted, count, into);

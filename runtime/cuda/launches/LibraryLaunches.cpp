@@ -11,8 +11,6 @@
 #include "runtime/format/Instructions.h"
 #include "runtime/format/Operands.h"
 
-#include <cstring>
-
 namespace dtc::rt {
 namespace {
 
@@ -20,15 +18,6 @@ using format::text;
 
 int64_t asSigned(uint64_t size) { return static_cast<int64_t>(size); }
 int32_t asInt(uint64_t size) { return static_cast<int32_t>(size); } // the loader has checked it
-
-template <typename Params>
-Status finish(const std::string &wrong, const Params &params, LibraryLaunches &planned) {
-  if (!wrong.empty())
-    return Status::unavailable(wrong);
-  planned.parameter.assign((sizeof(params) + 7) / 8, 0);
-  std::memcpy(planned.parameter.data(), &params, sizeof(params));
-  return {};
-}
 
 // Returns the strides of heads; `row`: elements from a token to the next, 0 if they have no gaps.
 cuda::HeadStrides stridesOf(uint64_t tokens, uint64_t heads, uint64_t headDim, uint64_t row) {
@@ -104,7 +93,7 @@ Status plan(const format::Attention &op, const LibraryOperands &operands,
   params.sinks = reinterpret_cast<const float *>(operands.buffers[kSinks]);
   params.hasSinks = op.sinks() != format::noBuffer ? 1 : 0;
   std::string wrong = cuda::planAttention(type, params, planned.launches);
-  return finish(wrong, params, planned);
+  return finishLaunches(wrong, params, planned);
 }
 
 Status plan(const format::AttentionGrad &op, const LibraryOperands &operands,
@@ -127,7 +116,7 @@ Status plan(const format::AttentionGrad &op, const LibraryOperands &operands,
   params.hasBiasGradient = op.dbias() != format::noBuffer ? 1 : 0;
   params.documents = reinterpret_cast<const int32_t *>(operands.buffers[kGradDocuments]);
   std::string wrong = cuda::planAttentionGrad(type, params, planned.launches);
-  return finish(wrong, params, planned);
+  return finishLaunches(wrong, params, planned);
 }
 
 Status plan(const format::Embedding &op, const LibraryOperands &operands,
@@ -143,7 +132,7 @@ Status plan(const format::Embedding &op, const LibraryOperands &operands,
   params.tokens = asSigned(op.tokens());
   params.firstRow = operands.scalars[0];
   std::string wrong = cuda::planEmbedding(type, params, planned.launches);
-  return finish(wrong, params, planned);
+  return finishLaunches(wrong, params, planned);
 }
 
 Status plan(const format::EmbeddingGrad &op, const LibraryOperands &operands,
@@ -161,7 +150,7 @@ Status plan(const format::EmbeddingGrad &op, const LibraryOperands &operands,
   params.accumulate = op.accumulate() && !operands.startsSum ? 1 : 0;
   params.skippedRow = op.padding() < 0 ? -1 : op.padding() - params.firstRow;
   std::string wrong = cuda::planEmbeddingGrad(type, params, planned.launches);
-  return finish(wrong, params, planned);
+  return finishLaunches(wrong, params, planned);
 }
 
 Status plan(const format::GroupedGemm &op, const LibraryOperands &operands,
@@ -183,7 +172,7 @@ Status plan(const format::GroupedGemm &op, const LibraryOperands &operands,
   params.sumsRows = op.sums_rows() ? 1 : 0;
   params.accumulate = op.accumulate() && !operands.startsSum ? 1 : 0;
   std::string wrong = cuda::planGroupedGemm(type, resultType, params, planned.launches);
-  return finish(wrong, params, planned);
+  return finishLaunches(wrong, params, planned);
 }
 
 Status plan(const format::StridedCopy &op, const LibraryOperands &operands,
@@ -198,7 +187,7 @@ Status plan(const format::StridedCopy &op, const LibraryOperands &operands,
   cuda::StridedCopyParams params{};
   std::string wrong = cuda::planStridedCopy(box, operands.buffers[0], operands.buffers[1], params,
                                             planned.launches);
-  return finish(wrong, params, planned);
+  return finishLaunches(wrong, params, planned);
 }
 
 cuda::ConvolutionParams convolutionParams(const format::Conv2dShape &shape,
@@ -227,14 +216,14 @@ cuda::ConvolutionParams convolutionParams(const format::Conv2dShape &shape,
 Status plan(const format::Conv2d &op, const LibraryOperands &operands, LibraryLaunches &planned) {
   cuda::ConvolutionParams params = convolutionParams(*op.shape(), operands);
   std::string wrong = cuda::planConvolution(params, planned.launches);
-  return finish(wrong, params, planned);
+  return finishLaunches(wrong, params, planned);
 }
 
 Status plan(const format::Conv2dInputGrad &op, const LibraryOperands &operands,
             LibraryLaunches &planned) {
   cuda::ConvolutionParams params = convolutionParams(*op.shape(), operands);
   std::string wrong = cuda::planConvolutionInputGrad(params, planned.launches);
-  return finish(wrong, params, planned);
+  return finishLaunches(wrong, params, planned);
 }
 
 Status plan(const format::Conv2dWeightGrad &op, const LibraryOperands &operands,
@@ -244,7 +233,7 @@ Status plan(const format::Conv2dWeightGrad &op, const LibraryOperands &operands,
   params.pieces = asInt(op.pieces());
   params.accumulate = op.accumulate() && !operands.startsSum ? 1 : 0;
   std::string wrong = cuda::planConvolutionWeightGrad(params, planned.launches);
-  return finish(wrong, params, planned);
+  return finishLaunches(wrong, params, planned);
 }
 
 Status planWindows(const format::Pool2dShape &shape, bool isGradient, cuda::PoolingParams params,
@@ -259,7 +248,7 @@ Status planWindows(const format::Pool2dShape &shape, bool isGradient, cuda::Pool
   params.paddingHeight = asInt(shape.padding_height());
   params.paddingWidth = asInt(shape.padding_width());
   std::string wrong = cuda::planPooling(shape.max(), isGradient, params, planned.launches);
-  return finish(wrong, params, planned);
+  return finishLaunches(wrong, params, planned);
 }
 
 Status plan(const format::Pool2d &op, const LibraryOperands &operands, LibraryLaunches &planned) {

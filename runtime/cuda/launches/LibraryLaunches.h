@@ -7,6 +7,8 @@
 #include "runtime/format/dte_generated.h"
 
 #include <cstdint>
+#include <cstring>
+#include <string>
 #include <vector>
 
 namespace dtc::rt {
@@ -26,6 +28,17 @@ struct LibraryLaunches {
   std::vector<cuda::Launch> launches; // one after another
   std::vector<uint64_t> parameter;    // the bytes of the one struct that all of them take
 };
+
+// Keeps the parameter of planned launches. Fails with Unavailable if there is an error message,
+// `wrong`.
+template <typename Params>
+Status finishLaunches(const std::string &wrong, const Params &params, LibraryLaunches &planned) {
+  if (!wrong.empty())
+    return Status::unavailable(wrong);
+  planned.parameter.assign((sizeof(params) + 7) / 8, 0);
+  std::memcpy(planned.parameter.data(), &params, sizeof(params));
+  return {};
+}
 
 // Plans an instruction that computes but is no launch or matrix product. The choice of kernels
 // follows from the instruction, `startsSum` and the alignment of buffers, which may be null

@@ -1,8 +1,11 @@
-// Tests attention by cuDNN with its stand-in: the results of its graphs, and when they are used.
+// Tests operations of cuDNN with its stand-in: the results of its graphs, and when they are used.
 #include "runtime/base/HalfFloats.h"
 #include "runtime/comm/Loopback.h"
-#include "runtime/cuda/CudaAttention.h"
+#include "runtime/cuda/AttentionCheck.h"
+#include "runtime/cuda/ConvolutionGraph.h"
+#include "runtime/cuda/ConvolutionOperation.h"
 #include "runtime/cuda/CudaDevice.h"
+#include "runtime/cuda/CudnnChoices.h"
 #include "runtime/device/CpuDevice.h"
 #include "runtime/exec/Executor.h"
 #include "runtime/fakecuda/FakeCuda.h"
@@ -320,7 +323,7 @@ TEST_F(CudnnAttention, HasToBeRightAndTheSameEachTime) {
   EXPECT_EQ(result.tuned[kIdle], 4u);
   EXPECT_EQ(result.stepped, (Runs{{kRight, 2}}));
   ASSERT_EQ(result.notices.size(), 1u);
-  EXPECT_EQ(result.notices[0].find("cuDNN's attention is not what dtc's own kernels compute, "
+  EXPECT_EQ(result.notices[0].find("what cuDNN computes is not what dtc's own kernels compute, "
                                    "which are used: row "),
             0u)
       << result.notices[0];
@@ -370,10 +373,10 @@ TEST_F(CudnnAttention, IsMeasuredAtTheNextStartWhereTimeDidNotSuffice) {
   Start hurried = start({}, {.cudnnVersion = kVersion}, tuning);
   ASSERT_TRUE(hurried.status.ok()) << hurried.status.message();
   EXPECT_EQ(hurried.stepped, Runs());
-  EXPECT_EQ(
-      hurried.notices,
-      std::vector<std::string>{"cuDNN's attention, which may be faster, was not measured for want "
-                               "of time: give a larger DTC_TUNING_MS"});
+  EXPECT_EQ(hurried.notices,
+            std::vector<std::string>{
+                "operations of cuDNN, which may be faster, were not measured for want "
+                "of time: give a larger DTC_TUNING_MS"});
   tuning.seconds = 60;
   Start next = start({}, {.cudnnVersion = kVersion}, tuning);
   EXPECT_NE(next.stepped, Runs());
@@ -404,7 +407,7 @@ TEST_F(CudnnAttention, IsTakenByAllRanksOrByNone) {
     EXPECT_EQ(results[1].tuned, has ? (Runs{{kRight, 2}}) : Runs());
     EXPECT_EQ(results[0].buffers, results[1].buffers);
     ASSERT_EQ(results[0].notices.size(), 1u);
-    EXPECT_EQ(results[0].notices[0].find("cuDNN's attention, which is faster, is not used, as rank "
+    EXPECT_EQ(results[0].notices[0].find("cuDNN, which is faster, is not used, as rank "
                                          "1 cannot have it") != std::string::npos,
               !has);
     EXPECT_EQ(fake->leaks(), "");
@@ -472,13 +475,13 @@ struct Compared {
     }
   }
   // Returns the results with `bits` for one element of dk.
-  AttentionResults with(size_t element, uint16_t bits) const {
-    AttentionResults other = results;
+  CudnnResults with(size_t element, uint16_t bits) const {
+    CudnnResults other = results;
     std::memcpy(&other[1][2 * element], &bits, 2);
     return other;
   }
   AttentionCase attention;
-  AttentionResults results{3};
+  CudnnResults results{3};
 };
 
 TEST(AttentionCheck, TakesRoundingsAndNothingElse) {
@@ -492,10 +495,10 @@ TEST(AttentionCheck, TakesRoundingsAndNothingElse) {
             0u);
   EXPECT_NE(findDifference(of.attention, of.results, of.with(35, 0x7fc0)), "");
   // The largest row of dq, which has norm 6.2 here, sets the tolerance.
-  AttentionResults first = of.results;
+  CudnnResults first = of.results;
   std::memset(first[0].data(), 0, 16);
   std::memset(first[1].data(), 0, 16);
-  AttentionResults other = first;
+  CudnnResults other = first;
   uint16_t bits = toBf16(0.02F);
   std::memcpy(other[0].data(), &bits, 2);
   EXPECT_EQ(findDifference(of.attention, first, other), "");
@@ -514,12 +517,102 @@ TEST(AttentionCheck, ComparesThreeBatches) {
   }
   EXPECT_TRUE(areSame(of.attention, of.results, of.results));
   for (auto [slot, batch] : {std::pair<size_t, int>(0, 0), {1, 2}, {2, 3}}) {
-    AttentionResults other = of.with(36 * slot + 28, 0x3fa0);
+    CudnnResults other = of.with(36 * slot + 28, 0x3fa0);
     EXPECT_FALSE(areSame(of.attention, of.results, other));
     EXPECT_EQ(findDifference(of.attention, of.results, other)
                   .find("row 1 of head 1 of batch " + std::to_string(batch) + " of 'dk'"),
               0u);
   }
+}
+
+// A convolution of two samples with three filters of one plane of 2 x 2 pixels, in f32.
+class ConvolutionCheck : public testing::Test {
+protected:
+  ConvolutionCheck() {
+    auto &shape = *(op.shape = std::make_unique<format::Conv2dShapeT>());
+    shape.batch = 2;
+    shape.channels = shape.groups = shape.stride_height = shape.stride_width = 1;
+    shape.dilation_height = shape.dilation_width = 1;
+    shape.filters = 3;
+    shape.height = shape.width = shape.kernel_height = shape.kernel_width = 2;
+    shape.padding_height = shape.padding_width = 0;
+    shape.height = shape.width = 3;
+    results[0].resize(2 * 3 * 4 * sizeof(float));
+    for (size_t i = 0; i < 24; ++i)
+      set(results, i, static_cast<float>(i + 1));
+  }
+  static void set(CudnnResults &results, size_t element, float value) {
+    std::memcpy(&results[0][element * sizeof(value)], &value, sizeof(value));
+  }
+  // Returns the results with another number.
+  CudnnResults with(size_t element, float value) const {
+    CudnnResults other = results;
+    set(other, element, value);
+    return other;
+  }
+
+  // Makes the operation of the instruction.
+  std::unique_ptr<CudnnOperation> operation() {
+    format::InstructionT instruction;
+    instruction.op.Set(format::Conv2dT(op));
+    flatbuffers::FlatBufferBuilder builder;
+    builder.Finish(format::Instruction::Pack(builder, &instruction));
+    bytes.assign(builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize());
+    Command command;
+    command.source = flatbuffers::GetRoot<format::Instruction>(bytes.data());
+    command.buffers.assign(3, nullptr);
+    return convolutionOperationOf(command);
+  }
+
+  format::Conv2dT op;
+  Bytes bytes;
+  CudnnResults results{1};
+};
+
+TEST_F(ConvolutionCheck, TakesRoundingsAndNothingElse) {
+  auto convolution = operation();
+  ASSERT_TRUE(convolution);
+  EXPECT_EQ(convolution->findDifference(results, results), "");
+  EXPECT_EQ(convolution->findDifference(results, with(5, 6.0002F)), "");
+  EXPECT_TRUE(convolution->areSame(results, results));
+  EXPECT_FALSE(convolution->areSame(results, with(5, 6.0002F)));
+  // Pixels that are rounded to the bits of TF32, and a missing write.
+  EXPECT_EQ(convolution->findDifference(results, with(13, 14.01F))
+                .find("plane 0 of sample 1 of a convolution's result is 0.0100"),
+            0u);
+  EXPECT_NE(convolution->findDifference(results, with(23, NAN)), "");
+}
+
+// The stand-in takes the graphs of a convolution and of both gradients, and has engines for them
+// that do not round: all but the first two.
+TEST_F(ConvolutionCheck, HasGraphs) {
+  auto fake = makeFakeCuda({.cudnnVersion = kVersion});
+  const cu::Cudnn *cudnn = nullptr;
+  ASSERT_TRUE(static_cast<CudaLibraries &>(*fake).cudnn(cudnn).ok());
+  for (auto kind : {CudnnConvolution::Forward, CudnnConvolution::ImageGradient,
+                    CudnnConvolution::WeightGradient}) {
+    ConvolutionCase convolution{.kind = kind};
+    cuda::ConvolutionParams &p = convolution.params;
+    p.batch = 2, p.channels = 4, p.filters = 6, p.groups = 2, p.height = 7, p.width = 9;
+    p.kernelHeight = p.kernelWidth = 3, p.strideHeight = 2, p.strideWidth = 1;
+    p.paddingHeight = p.paddingWidth = 1, p.dilationHeight = 1, p.dilationWidth = 2;
+    p.outHeight = 4, p.outWidth = 7;
+    cu::CudnnHandle handle = nullptr;
+    ASSERT_EQ(cudnn->cudnnCreate(&handle), cu::cudnnSuccess);
+    {
+      CudnnGraph graph(*cudnn, {.handle = handle});
+      Status built = buildConvolution(convolution, graph);
+      ASSERT_TRUE(built.ok()) << built.message();
+      std::vector<CudnnEngine> engines;
+      ASSERT_TRUE(graph.engines(8, engines).ok());
+      std::vector<int64_t> found;
+      for (const CudnnEngine &engine : engines)
+        found.push_back(engine.index);
+      EXPECT_EQ(found, (std::vector<int64_t>{2, kWrong, kRestless, kIdle, kRight, kRight}));
+    }
+    ASSERT_EQ(cudnn->cudnnDestroy(handle), cu::cudnnSuccess);
+  }
+  EXPECT_EQ(fake->leaks(), "");
 }
 
 TEST(CudnnCase, IsWhatItsPatternsAreFor) {

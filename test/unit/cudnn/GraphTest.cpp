@@ -1,5 +1,6 @@
 // Asks cuDNN, without a GPU, which of its engines support our graphs.
 #include "runtime/cuda/AttentionGraph.h"
+#include "runtime/cuda/ConvolutionGraph.h"
 
 #include "runtime/base/Text.h"
 
@@ -58,7 +59,8 @@ AttentionCase caseOf(const Shape &shape, ElementType type, bool isGradient) {
 }
 
 // Returns the number of engines of cuDNN that give the same bits each time.
-size_t numEngines(const cu::Cudnn &cudnn, int version, const AttentionCase &attention) {
+template <typename Build>
+size_t numEngines(const cu::Cudnn &cudnn, int version, const Build &build) {
   std::string json = propertiesOf(version);
   CudnnObject properties;
   Status status = properties.create(cudnn, cu::cudnnDeviceProperties);
@@ -69,23 +71,34 @@ size_t numEngines(const cu::Cudnn &cudnn, int version, const AttentionCase &atte
   EXPECT_TRUE(status.ok()) << status.message();
   CudnnGraph graph(cudnn, {.properties = properties.get()});
   std::vector<CudnnEngine> engines;
-  status = buildAttention(attention, graph);
+  status = build(graph);
   if (status.ok())
     status = graph.engines(8, engines);
   EXPECT_TRUE(status.ok()) << status.message();
   return engines.size();
 }
 
-TEST(CudnnGraph, IsKnownToCudnnItself) {
-  // The library has the name of the driver's library, so that cuDNN opens it.
-  void *stub = ::dlopen(DTC_CUDA_STUB, RTLD_NOW | RTLD_LOCAL);
-  if (!stub)
-    GTEST_SKIP() << "this machine has no CUDA toolkit";
+class CudnnGraphs : public testing::Test {
+protected:
+  void SetUp() override {
+    // The library has the name of the driver's library, so that cuDNN opens it.
+    if (!::dlopen(DTC_CUDA_STUB, RTLD_NOW | RTLD_LOCAL))
+      GTEST_SKIP() << "this machine has no CUDA toolkit";
+    if (Status status = cu::openCudnn(cudnn); !status.ok())
+      GTEST_SKIP() << status.message();
+    if (cudnn.cudnnGetVersion() < 90800)
+      GTEST_SKIP() << "this cuDNN plans for the GPU that it finds alone";
+  }
+  // Returns the number of engines for an attention.
+  size_t numEnginesOf(int version, const AttentionCase &attention) const {
+    return numEngines(cudnn, version,
+                      [&](CudnnGraph &graph) { return buildAttention(attention, graph); });
+  }
+
   cu::Cudnn cudnn;
-  if (Status status = cu::openCudnn(cudnn); !status.ok())
-    GTEST_SKIP() << status.message();
-  if (cudnn.cudnnGetVersion() < 90800)
-    GTEST_SKIP() << "this cuDNN plans for the GPU that it finds alone";
+};
+
+TEST_F(CudnnGraphs, OfAttentionAreKnownToCudnnItself) {
   const Shape shapes[] = {
       {8, 1024, 1024, 12, 12, 64, 1, 2304}, // GPT-2, q, k and v side by side
       {2, 2048, 2048, 32, 8, 128, 1},       // Llama-3
@@ -98,10 +111,39 @@ TEST(CudnnGraph, IsKnownToCudnnItself) {
       for (bool isGradient : {false, true}) {
         AttentionCase attention = caseOf(shape, ElementType::BF16, isGradient);
         ASSERT_TRUE(isCudnnCase(attention));
-        EXPECT_GT(numEngines(cudnn, version, attention), 0u)
+        EXPECT_GT(numEnginesOf(version, attention), 0u)
             << describeAttention(attention) << " on " << version;
       }
-  EXPECT_GT(numEngines(cudnn, 900, caseOf(shapes[0], ElementType::F16, true)), 0u);
+  EXPECT_GT(numEnginesOf(900, caseOf(shapes[0], ElementType::F16, true)), 0u);
+}
+
+// Has the convolutions of ResNets and MobileNets: large, with a stride, of one pixel, of groups,
+// dilated.
+TEST_F(CudnnGraphs, OfConvolutionAreKnownToCudnnItself) {
+  struct Sizes {
+    int batch, channels, filters, groups, pixels, kernel, stride, padding, dilation;
+  };
+  const Sizes all[] = {{32, 64, 64, 1, 56, 3, 1, 1, 1},  {32, 3, 64, 1, 224, 7, 2, 3, 1},
+                       {32, 64, 128, 1, 56, 1, 2, 0, 1}, {8, 32, 32, 32, 28, 3, 1, 1, 1},
+                       {8, 24, 48, 2, 19, 3, 1, 2, 2},   {1, 1, 1, 1, 5, 5, 1, 0, 1}};
+  for (int version : {800, 900, 1000})
+    for (const Sizes &s : all)
+      for (auto kind : {CudnnConvolution::Forward, CudnnConvolution::ImageGradient,
+                        CudnnConvolution::WeightGradient}) {
+        ConvolutionCase convolution{.kind = kind};
+        cuda::ConvolutionParams &p = convolution.params;
+        p.batch = s.batch, p.channels = s.channels, p.filters = s.filters, p.groups = s.groups;
+        p.height = p.width = s.pixels, p.kernelHeight = p.kernelWidth = s.kernel;
+        p.strideHeight = p.strideWidth = s.stride, p.paddingHeight = p.paddingWidth = s.padding;
+        p.dilationHeight = p.dilationWidth = s.dilation;
+        p.outHeight = p.outWidth =
+            (s.pixels + 2 * s.padding - s.dilation * (s.kernel - 1) - 1) / s.stride + 1;
+        EXPECT_GT(
+            numEngines(cudnn, version,
+                       [&](CudnnGraph &graph) { return buildConvolution(convolution, graph); }),
+            0u)
+            << describeConvolution(convolution) << " on " << version;
+      }
 }
 
 } // namespace

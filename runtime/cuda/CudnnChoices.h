@@ -1,10 +1,10 @@
-// Attention by cuDNN if it was measured to be faster, and its results were checked; else by our own
-// kernels.
+// Attention and convolution by cuDNN if it was measured to be faster, and its results were checked;
+// else by our own kernels.
 #pragma once
 
-#include "runtime/cuda/AttentionCheck.h"
 #include "runtime/cuda/CudaCode.h"
 #include "runtime/cuda/CudaLibraries.h"
+#include "runtime/cuda/CudnnOperation.h"
 #include "runtime/cuda/Tuning.h"
 
 #include <map>
@@ -18,25 +18,25 @@ namespace dtc::rt {
 inline constexpr uint64_t cudnnWorkspaceShare = 4;
 inline constexpr uint64_t leastCudnnWorkspaceBytes = uint64_t(1) << 30;
 inline constexpr uint64_t bytesLeftBesideCudnn = uint64_t(512) << 20;
-// Most plans of cuDNN that are tried for each attention.
+// Most plans of cuDNN that are tried for each operation.
 inline constexpr size_t maxCudnnPlans = 5;
 
 // Encodes a choice in the format of TuningChoices: our kernels, or an engine of cuDNN. Returns
 // false for an engine that does not fit.
 bool packChoice(const CudnnEngine *engine, cu::BlasAlgo &choice);
-// Decodes a choice. Returns false if `choice` is none for an attention; `isCudnn` tells if it is an
-// engine.
+// Decodes a choice. Returns false if `choice` is none for cuDNN's operations; `isCudnn` tells if it
+// is an engine.
 bool unpackChoice(const cu::BlasAlgo &choice, CudnnEngine &engine, bool &isCudnn);
 
-// Chooses an implementation for each attention of a program.
-class CudaAttention : public Tunable {
+// Chooses an implementation for each operation of a program that cuDNN has.
+class CudnnChoices : public Tunable {
 public:
-  CudaAttention(CudaLibraries &libraries, const cu::Driver &driver, EventPool &pool, CudaCode &code)
+  CudnnChoices(CudaLibraries &libraries, const cu::Driver &driver, EventPool &pool, CudaCode &code)
       : libraries(libraries), driver(driver), pool(pool), code(code) {}
-  ~CudaAttention() override;
+  ~CudnnChoices() override;
 
-  // Prepares `command`, an Attention or AttentionGrad, for stream number `stream`. Streams other
-  // than 0 use our kernels, because there is one workspace.
+  // Prepares `command`, which cudnnOperationOf may know or not, for stream number `stream`. Streams
+  // other than 0 use our kernels, because there is one workspace.
   Status prepare(const Command &command, int stream, std::vector<StreamWork> &works);
 
   Status see(const Command &command) override;
@@ -49,9 +49,9 @@ public:
               std::string &notice) override;
 
 private:
-  // An attention of the program that cuDNN supports, at one of the places where it runs.
+  // An operation of the program, at one of the places where it runs.
   struct Seen {
-    AttentionCase attention;
+    std::unique_ptr<CudnnOperation> operation;
     double flops = 0; // flops per step
     std::unique_ptr<CudnnGraph> graph;
     std::unique_ptr<CudnnPlan> plan; // null: our kernels
@@ -64,8 +64,10 @@ private:
   // Opens cuDNN; returns false if none is suitable.
   bool open();
   Status makeGraph(Seen &seen);
+  // A function of CudnnOperation that plans launches.
+  using Plan = Status (CudnnOperation::*)(LibraryLaunches &) const;
   // Prepares our kernels. Fails with Unavailable if the program lacks one.
-  Status ourWorks(const AttentionCase &attention, std::vector<StreamWork> &works);
+  Status ourWorks(const CudnnOperation &operation, Plan plan, std::vector<StreamWork> &works);
   // Checks that a saved choice still holds; makes the plan if it is one of cuDNN.
   bool keep(Seen &seen, const cu::BlasAlgo &kept);
   Status measure(Seen &seen, const TuningContext &context, WorkTimer::Clock::time_point deadline,
@@ -76,7 +78,7 @@ private:
   Status grow(const Seen &seen, uint64_t bytes, Scratch &scratch, Trials &trials);
   static Status packTrial(const Seen &seen, const Scratch &scratch, Trial &trial);
   // Checks that a trial gives the results of our kernels, and the same bits twice.
-  Status checkTrial(const Seen &seen, const Trial &trial, const AttentionResults &expected,
+  Status checkTrial(const Seen &seen, const Trial &trial, const CudnnResults &expected,
                     cu::Stream stream, bool &isRight);
   Status takeHere(const TuningContext &context, const TuningChoices &all);
   void drop();
@@ -89,7 +91,7 @@ private:
   const cu::Cudnn *cudnn = nullptr;
   cu::CudnnHandle handle = nullptr;
   bool isOpened = false;
-  std::map<uint64_t, Seen> attentions; // keyed by hash of their descriptions
+  std::map<uint64_t, Seen> operations; // keyed by hash of their descriptions
   cu::DevicePtr workspace = 0;
   std::string disagreement; // the first one, for the notice
 };

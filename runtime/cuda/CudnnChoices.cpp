@@ -1,22 +1,18 @@
-#include "runtime/cuda/CudaAttention.h"
+#include "runtime/cuda/CudnnChoices.h"
 
-#include "kernels/cuda/Attention.h"
 #include "runtime/base/Text.h"
 #include "runtime/comm/Agree.h"
 #include "runtime/cuda/CudaLibrary.h"
-#include "runtime/cuda/launches/LibraryLaunches.h"
-#include "runtime/format/ElementTypes.h"
 #include "runtime/format/Header.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace dtc::rt {
 namespace {
 
 using format::text;
 
-// Marks a choice as one for attention, in its last word: "dtcattn1".
+// Marks a choice as one of cuDNN or our kernels, in its last word: "dtcattn1".
 constexpr uint64_t kMark = 0x6474636174746e31;
 constexpr size_t kWords = std::size(cu::BlasAlgo{}.data);
 // The words between hold two knobs each: type + 1 above 24 bits of value.
@@ -26,27 +22,9 @@ constexpr int64_t kMostValue = (int64_t(1) << (kValueBits - 1)) - 1;
 // Number of offered engines among which a saved choice is searched.
 constexpr size_t kOfferedPlans = 32;
 
-uint64_t hashOf(const AttentionCase &attention) {
-  std::string words = describeAttention(attention);
+uint64_t hashOf(const CudnnOperation &operation) {
+  std::string words = operation.describe();
   return format::hash128({reinterpret_cast<const uint8_t *>(words.data()), words.size()}).low;
-}
-
-// Returns false for a command that is no attention, or one that cuDNN's patterns do not support.
-bool caseOf(const Command &command, AttentionCase &attention) {
-  const auto *gradient = command.source->op_as_AttentionGrad();
-  const format::Attention *op = gradient ? gradient->forward() : command.source->op_as_Attention();
-  if (!op)
-    return false;
-  LibraryLaunches planned;
-  LibraryOperands operands{command.buffers, command.scalars, command.startsSum};
-  if (!planLibrary(*command.source, operands, planned).ok() ||
-      8 * planned.parameter.size() < sizeof(attention.params))
-    return false;
-  if (!findElementType(op->dtype(), attention.type).ok())
-    return false;
-  attention.isGradient = gradient;
-  std::memcpy(&attention.params, planned.parameter.data(), sizeof(attention.params));
-  return isCudnnCase(attention);
 }
 
 // Our kernels, because time ran out: the next start measures again.
@@ -104,13 +82,13 @@ bool unpackChoice(const cu::BlasAlgo &choice, CudnnEngine &engine, bool &isCudnn
   return true;
 }
 
-struct CudaAttention::Trial {
+struct CudnnChoices::Trial {
   CudnnEngine engine;
   std::unique_ptr<CudnnPlan> plan;
   std::unique_ptr<CudnnObject> pack; // binds the scratch memory that all trials share
 };
 
-struct CudaAttention::Scratch {
+struct CudnnChoices::Scratch {
   explicit Scratch(const cu::Driver &driver) : driver(driver) {}
   Scratch(const Scratch &) = delete;
   Scratch &operator=(const Scratch &) = delete;
@@ -126,15 +104,15 @@ struct CudaAttention::Scratch {
   uint64_t bytes = 0;
 };
 
-CudaAttention::~CudaAttention() {
-  attentions.clear();
+CudnnChoices::~CudnnChoices() {
+  operations.clear();
   if (handle)
     (void)cudnn->cudnnDestroy(handle);
   if (workspace)
     (void)driver.cuMemFree(workspace);
 }
 
-bool CudaAttention::open() {
+bool CudnnChoices::open() {
   if (isOpened)
     return handle;
   isOpened = true;
@@ -143,16 +121,16 @@ bool CudaAttention::open() {
   return handle;
 }
 
-Status CudaAttention::makeGraph(Seen &seen) {
+Status CudnnChoices::makeGraph(Seen &seen) {
   if (seen.graph)
     return {};
   auto made = std::make_unique<CudnnGraph>(*cudnn, CudnnTarget{.handle = handle});
-  DTC_RETURN_IF_ERROR(buildAttention(seen.attention, *made));
+  DTC_RETURN_IF_ERROR(seen.operation->build(*made));
   seen.graph = std::move(made);
   return {};
 }
 
-Status CudaAttention::allocate(uint64_t bytes, cu::DevicePtr &memory) const {
+Status CudnnChoices::allocate(uint64_t bytes, cu::DevicePtr &memory) const {
   memory = 0;
   if (bytes == 0)
     return {};
@@ -166,69 +144,57 @@ Status CudaAttention::allocate(uint64_t bytes, cu::DevicePtr &memory) const {
   return {};
 }
 
-Status CudaAttention::prepare(const Command &command, int stream, std::vector<StreamWork> &works) {
-  AttentionCase attention;
-  if (stream != 0 || attentions.empty() || !caseOf(command, attention))
-    return prepareLibrary(command, code, works);
-  auto found = attentions.find(hashOf(attention));
-  if (found == attentions.end() || !found->second.plan)
+Status CudnnChoices::prepare(const Command &command, int stream, std::vector<StreamWork> &works) {
+  std::unique_ptr<CudnnOperation> operation;
+  if (stream == 0 && !operations.empty())
+    operation = cudnnOperationOf(command);
+  auto found = operation ? operations.find(hashOf(*operation)) : operations.end();
+  if (found == operations.end() || !found->second.plan)
     return prepareLibrary(command, code, works);
   auto pack = std::make_shared<CudnnObject>();
   const CudnnPlan *plan = found->second.plan.get();
   DTC_RETURN_IF_ERROR(
-      plan->pack(pointersOf(attention), reinterpret_cast<void *>(workspace), *pack));
+      plan->pack(operation->stepPointers(), reinterpret_cast<void *>(workspace), *pack));
   works.emplace_back([this, plan, pack](cu::Stream on) { return plan->run(handle, *pack, on); });
-  return {};
+  return ourWorks(*operation, &CudnnOperation::planAfter, works);
 }
 
-Status CudaAttention::see(const Command &command) {
-  AttentionCase attention;
-  if (!caseOf(command, attention))
+Status CudnnChoices::see(const Command &command) {
+  std::unique_ptr<CudnnOperation> operation = cudnnOperationOf(command);
+  if (!operation)
     return {};
-  Seen &each = attentions[hashOf(attention)];
-  each.attention = attention;
-  each.flops += flopsOf(attention);
+  Seen &each = operations[hashOf(*operation)];
+  each.flops += operation->flops();
+  each.operation = std::move(operation);
   return {};
 }
 
-std::vector<uint64_t> CudaAttention::seen() const {
+std::vector<uint64_t> CudnnChoices::seen() const {
   std::vector<uint64_t> hashes;
-  for (const auto &[hash, each] : attentions)
+  for (const auto &[hash, each] : operations)
     hashes.push_back(hash);
   return hashes;
 }
 
-void CudaAttention::addTo(TuningKey &key) {
-  key.cudnn = !attentions.empty() && open() ? cudnn->cudnnGetVersion() : 0;
+void CudnnChoices::addTo(TuningKey &key) {
+  key.cudnn = !operations.empty() && open() ? cudnn->cudnnGetVersion() : 0;
 }
 
-Status CudaAttention::ourWorks(const AttentionCase &attention, std::vector<StreamWork> &works) {
-  std::vector<cuda::Launch> launches;
-  std::string wrong = attention.isGradient
-                          ? cuda::planAttentionGrad(attention.type, attention.params, launches)
-                          : cuda::planAttention(attention.type, attention.params, launches);
-  if (!wrong.empty())
-    return Status::unavailable(wrong);
-  for (const cuda::Launch &launch : launches) {
-    LaunchShape shape{.x = launch.gridX,
-                      .y = launch.gridY,
-                      .z = 1,
-                      .threads = launch.threads,
-                      .sharedBytes = launch.sharedBytes};
-    DTC_RETURN_IF_ERROR(code.prepare(launch.kernel, shape, &attention.params,
-                                     sizeof(attention.params), works.emplace_back()));
-  }
-  return {};
+Status CudnnChoices::ourWorks(const CudnnOperation &operation, Plan plan,
+                              std::vector<StreamWork> &works) {
+  LibraryLaunches planned;
+  DTC_RETURN_IF_ERROR((operation.*plan)(planned));
+  return prepareLaunches(planned, code, works);
 }
 
-Status CudaAttention::packTrial(const Seen &seen, const Scratch &scratch, Trial &trial) {
+Status CudnnChoices::packTrial(const Seen &seen, const Scratch &scratch, Trial &trial) {
   trial.pack = std::make_unique<CudnnObject>();
-  return trial.plan->pack(pointersOf(seen.attention), reinterpret_cast<void *>(scratch.at),
+  return trial.plan->pack(seen.operation->pointers(), reinterpret_cast<void *>(scratch.at),
                           *trial.pack);
 }
 
 // Enlarges the scratch memory. If the allocation fails, the earlier trials lose theirs too.
-Status CudaAttention::grow(const Seen &seen, uint64_t bytes, Scratch &scratch, Trials &trials) {
+Status CudnnChoices::grow(const Seen &seen, uint64_t bytes, Scratch &scratch, Trials &trials) {
   if (bytes <= scratch.bytes)
     return {};
   size_t unused = 0, total = 0;
@@ -248,8 +214,8 @@ Status CudaAttention::grow(const Seen &seen, uint64_t bytes, Scratch &scratch, T
   return status;
 }
 
-Status CudaAttention::tryEngine(const Seen &seen, const CudnnEngine &engine, Scratch &scratch,
-                                Trials &trials, std::unique_ptr<Trial> &trial) {
+Status CudnnChoices::tryEngine(const Seen &seen, const CudnnEngine &engine, Scratch &scratch,
+                               Trials &trials, std::unique_ptr<Trial> &trial) {
   auto made = std::make_unique<Trial>();
   made->engine = engine;
   DTC_RETURN_IF_ERROR(seen.graph->plan(engine, made->plan));
@@ -259,20 +225,19 @@ Status CudaAttention::tryEngine(const Seen &seen, const CudnnEngine &engine, Scr
   return {};
 }
 
-Status CudaAttention::checkTrial(const Seen &seen, const Trial &trial,
-                                 const AttentionResults &expected, cu::Stream stream,
-                                 bool &isRight) {
+Status CudnnChoices::checkTrial(const Seen &seen, const Trial &trial, const CudnnResults &expected,
+                                cu::Stream stream, bool &isRight) {
   isRight = false;
-  AttentionResults first, second;
-  for (AttentionResults *results : {&first, &second}) {
-    DTC_RETURN_IF_ERROR(spoilResults(driver, seen.attention, stream));
+  CudnnResults first, second;
+  for (CudnnResults *results : {&first, &second}) {
+    DTC_RETURN_IF_ERROR(seen.operation->spoilResults(driver, stream));
     Status ran = trial.plan->run(handle, *trial.pack, stream);
-    DTC_RETURN_IF_ERROR(readResults(driver, seen.attention, *results));
+    DTC_RETURN_IF_ERROR(seen.operation->readResults(driver, *results));
     if (!ran.ok())
       return {}; // cuDNN itself rejects the plan
   }
-  std::string difference = findDifference(seen.attention, expected, first);
-  if (difference.empty() && !areSame(seen.attention, first, second))
+  std::string difference = seen.operation->findDifference(expected, first);
+  if (difference.empty() && !seen.operation->areSame(first, second))
     difference = "two runs differ";
   isRight = difference.empty();
   if (!isRight && disagreement.empty())
@@ -280,26 +245,25 @@ Status CudaAttention::checkTrial(const Seen &seen, const Trial &trial,
   return {};
 }
 
-// Measures one attention: runs our kernels once, collects plans of cuDNN that give the same result,
+// Measures one operation: runs our kernels once, collects plans of cuDNN that give the same result,
 // and chooses the fastest of all.
-Status CudaAttention::measure(Seen &seen, const TuningContext &context,
-                              WorkTimer::Clock::time_point deadline, cu::BlasAlgo &choice) {
+Status CudnnChoices::measure(Seen &seen, const TuningContext &context,
+                             WorkTimer::Clock::time_point deadline, cu::BlasAlgo &choice) {
   std::vector<StreamWork> works, before;
   std::vector<CudnnEngine> engines;
   (void)packChoice(nullptr, choice);
-  AttentionCase forward = seen.attention;
-  forward.isGradient = false;
-  bool canTry = ourWorks(seen.attention, works).ok() &&
-                (!seen.attention.isGradient || ourWorks(forward, before).ok()) &&
+  const CudnnOperation &operation = *seen.operation;
+  bool canTry = ourWorks(operation, &CudnnOperation::planOurs, works).ok() &&
+                ourWorks(operation, &CudnnOperation::planBefore, before).ok() &&
                 makeGraph(seen).ok() && seen.graph->engines(maxCudnnPlans, engines).ok();
   if (!canTry || engines.empty())
     return {};
   DTC_RETURN_IF_ERROR(context.fill());
-  AttentionResults expected;
+  CudnnResults expected;
   DTC_RETURN_IF_ERROR(runAll(before, context.stream));
-  DTC_RETURN_IF_ERROR(spoilResults(driver, seen.attention, context.stream));
+  DTC_RETURN_IF_ERROR(operation.spoilResults(driver, context.stream));
   DTC_RETURN_IF_ERROR(runAll(works, context.stream));
-  DTC_RETURN_IF_ERROR(readResults(driver, seen.attention, expected));
+  DTC_RETURN_IF_ERROR(operation.readResults(driver, expected));
   Scratch scratch(driver);
   Trials trials;
   bool isCutShort = false;
@@ -335,7 +299,7 @@ Status CudaAttention::measure(Seen &seen, const TuningContext &context,
   return {};
 }
 
-bool CudaAttention::keep(Seen &seen, const cu::BlasAlgo &kept) {
+bool CudnnChoices::keep(Seen &seen, const cu::BlasAlgo &kept) {
   CudnnEngine engine;
   bool isCudnn = false;
   if (!unpackChoice(kept, engine, isCudnn) || isUnmeasured(kept))
@@ -348,34 +312,34 @@ bool CudaAttention::keep(Seen &seen, const cu::BlasAlgo &kept) {
          seen.graph->plan(engine, seen.plan).ok();
 }
 
-// Handles the most expensive attentions of a step first, as time may run out.
-Status CudaAttention::choose(const std::vector<uint64_t> &ours, const TuningChoices &kept,
-                             const TuningContext &context, WorkTimer::Clock::time_point deadline,
-                             TuningChoices &choices) {
+// Handles the most expensive operations of a step first, as time may run out.
+Status CudnnChoices::choose(const std::vector<uint64_t> &ours, const TuningChoices &kept,
+                            const TuningContext &context, WorkTimer::Clock::time_point deadline,
+                            TuningChoices &choices) {
   std::vector<uint64_t> unknown;
   for (uint64_t hash : ours) {
     auto found = kept.find(hash);
     (void)packChoice(nullptr, choices[hash]);
     if (!open())
       continue;
-    if (found != kept.end() && keep(attentions[hash], found->second))
+    if (found != kept.end() && keep(operations[hash], found->second))
       choices[hash] = found->second;
     else
       unknown.push_back(hash);
   }
   std::sort(unknown.begin(), unknown.end(), [this](uint64_t x, uint64_t y) {
-    return std::pair(attentions[y].flops, x) < std::pair(attentions[x].flops, y);
+    return std::pair(operations[y].flops, x) < std::pair(operations[x].flops, y);
   });
   for (uint64_t hash : unknown)
-    if (Status status = measure(attentions[hash], context, deadline, choices[hash]); !status.ok())
+    if (Status status = measure(operations[hash], context, deadline, choices[hash]); !status.ok())
       return {status.statusCode(),
-              text("measuring cuDNN's attention, which DTC_TUNING_MS=0 leaves out: ",
+              text("measuring operations of cuDNN, which DTC_TUNING_MS=0 leaves out: ",
                    status.message())};
   return unknown.empty() ? Status() : context.clear();
 }
 
-void CudaAttention::drop() {
-  for (auto &[hash, each] : attentions)
+void CudnnChoices::drop() {
+  for (auto &[hash, each] : operations)
     each.plan.reset();
   if (workspace)
     (void)driver.cuMemFree(workspace);
@@ -384,9 +348,9 @@ void CudaAttention::drop() {
 
 // Runs each plan once, which loads its code: loading it later might make the driver wait for
 // streams that wait for other ranks.
-Status CudaAttention::takeHere(const TuningContext &context, const TuningChoices &all) {
+Status CudnnChoices::takeHere(const TuningContext &context, const TuningChoices &all) {
   uint64_t bytes = 0;
-  for (auto &[hash, each] : attentions) {
+  for (auto &[hash, each] : operations) {
     CudnnEngine engine;
     bool isCudnn = false;
     auto found = all.find(hash);
@@ -402,23 +366,23 @@ Status CudaAttention::takeHere(const TuningContext &context, const TuningChoices
     bytes = std::max(bytes, each.plan->workspaceBytes());
   }
   DTC_RETURN_IF_ERROR(allocate(bytes, workspace));
-  for (auto &[hash, each] : attentions) {
+  for (auto &[hash, each] : operations) {
     if (!each.plan)
       continue;
     CudnnObject pack;
     DTC_RETURN_IF_ERROR(
-        each.plan->pack(pointersOf(each.attention), reinterpret_cast<void *>(workspace), pack));
+        each.plan->pack(each.operation->pointers(), reinterpret_cast<void *>(workspace), pack));
     DTC_RETURN_IF_ERROR(each.plan->run(handle, pack, context.stream));
     DTC_CUDA(driver, cuCtxSynchronize);
   }
   return {};
 }
 
-Status CudaAttention::take(Control &control, const TuningContext &context, TuningChoices &all,
-                           std::string &notice) {
+Status CudnnChoices::take(Control &control, const TuningContext &context, TuningChoices &all,
+                          std::string &notice) {
   auto add = [&](const std::string &words) { notice += (notice.empty() ? "" : "; ") + words; };
   if (!disagreement.empty())
-    add(text("cuDNN's attention is not what dtc's own kernels compute, which are used: ",
+    add(text("what cuDNN computes is not what dtc's own kernels compute, which are used: ",
              disagreement));
   CudnnEngine engine;
   bool isAny = false, isAnyUnmeasured = false;
@@ -428,7 +392,8 @@ Status CudaAttention::take(Control &control, const TuningContext &context, Tunin
     isAnyUnmeasured = isAnyUnmeasured || (isOurs && isUnmeasured(choice));
   }
   if (isAnyUnmeasured)
-    add("cuDNN's attention, which may be faster, was not measured for want of time: give a larger "
+    add("operations of cuDNN, which may be faster, were not measured for want of time: give a "
+        "larger "
         "DTC_TUNING_MS");
   if (!isAny)
     return {};
@@ -440,7 +405,7 @@ Status CudaAttention::take(Control &control, const TuningContext &context, Tunin
     for (auto &[hash, choice] : all)
       if (unpackChoice(choice, engine, isAny) && isAny)
         (void)packChoice(nullptr, choice);
-    add(text("cuDNN's attention, which is faster, is not used, as rank ", lowest, " cannot have it",
+    add(text("cuDNN, which is faster, is not used, as rank ", lowest, " cannot have it",
              here.ok() ? "" : ": ", here.message()));
   }
   return context.clear();
