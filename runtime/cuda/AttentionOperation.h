@@ -2,6 +2,9 @@
 #pragma once
 
 #include "runtime/cuda/CudnnOperation.h"
+#include "runtime/device/Device.h"
+
+#include <memory>
 
 namespace dtc::rt {
 

@@ -25,8 +25,9 @@ CudnnSizes resultSizes(const cuda::ConvolutionParams &p) {
 
 bool isCudnnCase(const ConvolutionCase &convolution) {
   const cuda::ConvolutionParams &p = convolution.params;
-  for (const void *each : {static_cast<const void *>(p.pixels), static_cast<const void *>(p.factors),
-                           static_cast<const void *>(p.out), static_cast<const void *>(p.scratch)})
+  for (const void *each :
+       {static_cast<const void *>(p.pixels), static_cast<const void *>(p.factors),
+        static_cast<const void *>(p.out), static_cast<const void *>(p.scratch)})
     if (reinterpret_cast<uintptr_t>(each) % kVectorBytes != 0)
       return false;
   return true;

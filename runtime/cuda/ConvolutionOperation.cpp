@@ -137,13 +137,15 @@ std::string ConvolutionOperation::findDifference(const CudnnResults &ours,
     const char *x = ours[0].data() + i * bytes, *y = other[0].data() + i * bytes;
     double own = norm(x, nullptr, plane()), away = norm(x, y, plane());
     if (!(away <= kTolerance * std::max(own, mean))) // also true if one of both is NaN
-      return format::text(isOfWeight() ? "filter " : "plane ", i % planes(),
-                          isOfWeight() ? "" : format::text(" of sample ", parts()[static_cast<size_t>(i / planes())]),
-                          " of a convolution's ",
-                          convolution.kind == CudnnConvolution::Forward ? "result"
-                          : isOfWeight()                                ? "gradient of the weight"
-                                                                        : "gradient of the image",
-                          " is ", away, " away, at a norm of ", own);
+      return format::text(
+          isOfWeight() ? "filter " : "plane ", i % planes(),
+          isOfWeight() ? ""
+                       : format::text(" of sample ", parts()[static_cast<size_t>(i / planes())]),
+          " of a convolution's ",
+          convolution.kind == CudnnConvolution::Forward ? "result"
+          : isOfWeight()                                ? "gradient of the weight"
+                                                        : "gradient of the image",
+          " is ", away, " away, at a norm of ", own);
   }
   return "";
 }

@@ -2,6 +2,8 @@
 
 #include "runtime/base/Text.h"
 #include "runtime/comm/Agree.h"
+#include "runtime/cuda/AttentionOperation.h"
+#include "runtime/cuda/ConvolutionOperation.h"
 #include "runtime/cuda/CudaLibrary.h"
 #include "runtime/format/Header.h"
 
@@ -21,6 +23,12 @@ constexpr int kValueBits = 24;
 constexpr int64_t kMostValue = (int64_t(1) << (kValueBits - 1)) - 1;
 // Number of offered engines among which a saved choice is searched.
 constexpr size_t kOfferedPlans = 32;
+
+// Returns the operation of a command; null for one that cuDNN is not asked for.
+std::unique_ptr<CudnnOperation> cudnnOperationOf(const Command &command) {
+  std::unique_ptr<CudnnOperation> attention = attentionOperationOf(command);
+  return attention ? std::move(attention) : convolutionOperationOf(command);
+}
 
 uint64_t hashOf(const CudnnOperation &operation) {
   std::string words = operation.describe();

@@ -35,8 +35,8 @@ public:
       : libraries(libraries), driver(driver), pool(pool), code(code) {}
   ~CudnnChoices() override;
 
-  // Prepares `command`, which cudnnOperationOf may know or not, for stream number `stream`. Streams
-  // other than 0 use our kernels, because there is one workspace.
+  // Prepares `command`, of any kind that computes, for stream number `stream`. Streams other than 0
+  // use our kernels, because there is one workspace.
   Status prepare(const Command &command, int stream, std::vector<StreamWork> &works);
 
   Status see(const Command &command) override;

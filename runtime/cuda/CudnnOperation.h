@@ -5,9 +5,7 @@
 #include "runtime/cuda/CudnnGraph.h"
 #include "runtime/cuda/Driver.h"
 #include "runtime/cuda/launches/LibraryLaunches.h"
-#include "runtime/device/Device.h"
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -59,8 +57,5 @@ public:
   // differ.
   virtual std::string findDifference(const CudnnResults &ours, const CudnnResults &other) const = 0;
 };
-
-// Returns the operation of a command; null for one that cuDNN is not asked for.
-std::unique_ptr<CudnnOperation> cudnnOperationOf(const Command &command);
 
 } // namespace dtc::rt
