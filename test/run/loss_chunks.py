@@ -57,6 +57,7 @@ CASES = [(GPT2, None, {"micro_batch": 8, "loss_chunks": 4}),
          (GPT2, None, {"pp": 2, "schedule": "zero-bubble", "micro_batch": 1, "loss_chunks": 4}),
          (GPT2, None, {"tp": 2, "pp": 2, "micro_batch": 2, "loss_chunks": 2}),
          (LLAMA, None, {"cp": 2, "micro_batch": 2, "loss_chunks": 2})]
+GAP, MOST_TENSORS = 64, 3  # the output layer, its norm, and a norm's bias
 WIDE = {"vocab_size": 8192, "n_embd": 32, "n_layer": 1, "n_head": 2, "n_positions": 64}
 
 
@@ -79,11 +80,19 @@ def compile_case(folder, path, fix, name):
 
 
 def sent(programs):
-    """Returns the bytes that a rank of each program sends in a step, by group, kind and role. Gathers of parameters are
-    left out: both of the output layer stand in the forward pass and share a bucket, with other padding.
+    """Returns the bytes that a rank of each program sends in a step, by group, kind and role."""
+    return [{(each["group"], each["kind"], each["role"]): each["bytes"] for each in program["communication"]}
+            for program in programs]
+
+
+def is_as_much(found, wanted):
+    """Returns whether ranks send as much, but for the gaps between tensors of a bucket: chunks change which gradients
+    of the output layer, and which gathers of it, are in one. A tensor begins at a multiple of GAP bytes.
     """
-    return [{(each["group"], each["kind"], each["role"]): each["bytes"] for each in program["communication"]
-             if each["role"] != "parameter"} for program in programs]
+    def fits(key, mine, others):
+        return mine == others if key[2] not in ("gradient", "parameter") else abs(mine - others) < GAP * MOST_TENSORS
+    return [sorted(mine) for mine in found] == [sorted(others) for others in wanted] and all(
+        fits(key, mine[key], others[key]) for mine, others in zip(found, wanted) for key in mine)
 
 
 def model_of(folder, config, change):
@@ -104,7 +113,7 @@ def run_case(folder, config, change, fix):
     without = {key: value for key, value in fix.items() if key != "loss_chunks"}
     whole = compile_case(folder, path, without, "whole")
     dte, ranks, programs = compile_case(folder, path, fix, "chunks")
-    check(sent(programs) == sent(whole[2]), f"{what}: ranks send {sent(programs)}, without chunks {sent(whole[2])}")
+    check(is_as_much(sent(programs), sent(whole[2])), f"{what}: ranks send {sent(programs)}, without chunks {sent(whole[2])}")
     found = run_steps(folder, dte, ranks, data, 3, RATES["adamw"])
     wanted = train_once(lambda: run_steps(folder, compile_case(folder, path, {"micro_batch": BATCH}, "one")[0], 1, data,
                                           3, RATES["adamw"]), "one device", path, data)
@@ -118,7 +127,7 @@ def check_evaluation(folder):
         dte, ranks, _ = compile_case(folder, path, {"dp": 2, "micro_batch": 2, "loss_chunks": chunks}, "evaluated")
         lines = train(dte, ranks, data, 3, "--seed", 3, "--lr", 1e-2, "--eval-data", data, "--eval-every", 1)
         losses.append([line["eval_loss"] for line in lines if "eval_loss" in line])
-    check(len(losses[0]) == 4, f"{len(losses[0])} evaluations")
+    check(len(losses[0]) == 3, f"{len(losses[0])} evaluations")
     compare_steps(losses[1], losses[0], 1e-4, "loss of evaluations")
 
 
@@ -133,8 +142,7 @@ def check_memory(folder):
         dtc("compile", path, "--seq-len", 64, "--topology", "cpu", "--devices", 1, "--global-batch", BATCH, "--fix",
             f"micro_batch=8,loss_chunks={chunks}", "-o", dte)
         arenas[chunks] = json.loads(dtc("inspect", dte, "--format", "json"))["programs"][0]["arena_bytes"]
-        plan = json.loads(dtc("explain", dte, "--format", "json"))
-        peak = max(stage["peak_memory_bytes"] for stage in plan["stages"])
+        peak = json.loads(dtc("explain", dte, "--format", "json"))["peak_memory_bytes"]
         check(peak == arenas[chunks], f"{chunks} chunks: the plan says {peak} bytes, the arena has {arenas[chunks]}")
     # Logits and their gradients share memory with other tensors once they are small.
     for fewer, more in ((1, 2), (2, 4)):
