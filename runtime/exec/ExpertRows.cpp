@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -17,32 +18,38 @@ const format::GroupedGemm *productOf(const BoundProgram &bound, const BoundEntry
   return task.instructions[issue.instruction].command.source->op_as_GroupedGemm();
 }
 
+// Returns true if both have an element.
+bool haveCommon(const std::set<uint32_t> &x, const std::set<uint32_t> &y) {
+  return std::any_of(x.begin(), x.end(), [&y](uint32_t each) { return y.count(each) > 0; });
+}
+
 // Returns the buffer of counts of the first round of its layer for each buffer of counts, in the
 // order of the products that make gradients if `trains` is set, else of all products. Rounds of a
 // layer follow each other and multiply by the same weights.
 std::map<uint32_t, uint32_t> findLayers(const BoundProgram &bound, bool trains) {
+  std::map<uint32_t, std::set<uint32_t>> weights; // keyed by buffer of counts
+  auto forProducts = [&bound](uint32_t task, const auto &visit) {
+    for (const BoundInstruction &instruction : bound.tasks[task].instructions)
+      if (const auto *op = instruction.command.source->op_as_GroupedGemm())
+        visit(*op);
+  };
+  auto numTasks = static_cast<uint32_t>(bound.tasks.size());
+  for (uint32_t task = 0; task < numTasks; ++task)
+    forProducts(task, [&](const format::GroupedGemm &op) {
+      if (!op.sums_rows())
+        weights[op.counts()].insert(op.b());
+    });
   std::map<uint32_t, uint32_t> layerOf;
-  for (const BoundTask &task : bound.tasks) {
-    std::map<uint32_t, std::set<uint32_t>> weights; // keyed by buffer of counts
-    std::vector<uint32_t> inOrder;
-    for (const BoundInstruction &instruction : task.instructions) {
-      const auto *op = instruction.command.source->op_as_GroupedGemm();
-      if (!op)
-        continue;
-      std::set<uint32_t> &own = weights[op->counts()];
-      if (!op->sums_rows())
-        own.insert(op->b());
-      if (op->sums_rows() == trains &&
-          std::find(inOrder.begin(), inOrder.end(), op->counts()) == inOrder.end())
-        inOrder.push_back(op->counts());
-    }
-    for (size_t i = 0; i < inOrder.size(); ++i) {
-      const std::set<uint32_t> &own = weights[inOrder[i]];
-      bool isNext = i > 0 && std::any_of(own.begin(), own.end(), [&](uint32_t weight) {
-                      return weights[inOrder[i - 1]].count(weight) > 0;
-                    });
-      layerOf.try_emplace(inOrder[i], isNext ? layerOf.at(inOrder[i - 1]) : inOrder[i]);
-    }
+  for (uint32_t task = 0; task < numTasks; ++task) {
+    std::optional<uint32_t> before;
+    forProducts(task, [&](const format::GroupedGemm &op) {
+      uint32_t counts = op.counts();
+      if (op.sums_rows() != trains || counts == before)
+        return;
+      bool isNext = before && haveCommon(weights[counts], weights[*before]);
+      layerOf.try_emplace(counts, isNext ? layerOf.at(*before) : counts);
+      before = counts;
+    });
   }
   return layerOf;
 }
