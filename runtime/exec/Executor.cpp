@@ -380,7 +380,10 @@ Status ExecutorImpl::named(const Status &status, uint64_t tag) const {
 }
 
 Status ExecutorImpl::collect(StepResult &result) {
+  std::vector<int64_t> rows = std::move(result.experts.rows); // keeps the memory
+  rows.clear();
   result = {};
+  result.experts.rows = std::move(rows);
   if (!failure.ok())
     return failure;
   if (numCollected == numEnqueued)
@@ -405,7 +408,7 @@ Status ExecutorImpl::collect(StepResult &result) {
     addTrace(at);
   at.readOutputs(at.entry, result);
   if (at.entry == format::EntryKind::train && numEnqueued == numCollected)
-    result.experts = expertRows.read();
+    expertRows.read(result.experts);
   return {};
 }
 

@@ -68,7 +68,7 @@ Status ExpertRows::create(const BoundProgram &bound, Device &device) {
   copyOf.assign(entry.issues.size(), -1);
   std::map<uint32_t, uint32_t> layerOf = findLayers(bound, trains);
   // Layers by their first buffer of counts and their place in a repeat, and the copies of each run.
-  std::map<std::pair<uint32_t, uint32_t>, uint32_t> numbers;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> numbers, passages;
   std::set<std::tuple<uint32_t, uint32_t, uint32_t>> copied;
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < copyOf.size(); ++i) {
@@ -82,11 +82,14 @@ Status ExpertRows::create(const BoundProgram &bound, Device &device) {
         numbers.try_emplace({layerOf.at(op->counts()), issue.layer}, next).first->second;
     experts = std::max(experts, static_cast<uint32_t>(op->groups()));
     copyOf[i] = static_cast<int32_t>(copies.size());
-    copies.push_back(
-        {nullptr, layer, entry.runs[issue.run].microBatch, op->samples(), op->groups()});
+    auto passage = static_cast<uint32_t>(passages.size());
+    passage =
+        passages.try_emplace({layer, entry.runs[issue.run].microBatch}, passage).first->second;
+    copies.push_back({nullptr, layer, passage, op->samples(), op->groups()});
     bytes += bytesOf(copies.back());
   }
   layers = static_cast<uint32_t>(numbers.size());
+  roundsOf.resize(passages.size());
   char *memory = nullptr;
   if (bytes > 0)
     DTC_RETURN_IF_ERROR(device.allocateHost(bytes, memory));
@@ -117,10 +120,10 @@ template <typename Visit> void ExpertRows::forCounts(const Copy &copy, const Vis
   }
 }
 
-ExpertCounts ExpertRows::read() const {
-  ExpertCounts counts = sizes();
-  counts.rows.resize(counts.layers * counts.experts);
-  std::map<std::pair<uint32_t, uint32_t>, int64_t> rounds; // keyed by layer and micro-batch
+void ExpertRows::read(ExpertCounts &counts) {
+  counts.layers = layers, counts.experts = experts, counts.rounds = 1;
+  counts.rows.assign(counts.layers * counts.experts, 0);
+  std::fill(roundsOf.begin(), roundsOf.end(), 0);
   for (const Copy &copy : copies) {
     int64_t all = 0;
     forCounts(copy, [&](uint64_t expert, int64_t rows) {
@@ -128,9 +131,8 @@ ExpertCounts ExpertRows::read() const {
       all += rows;
     });
     if (all > 0)
-      counts.rounds = std::max(counts.rounds, ++rounds[{copy.layer, copy.microBatch}]);
+      counts.rounds = std::max(counts.rounds, ++roundsOf[copy.passage]);
   }
-  return counts;
 }
 
 } // namespace dtc::rt

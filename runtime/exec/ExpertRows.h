@@ -26,9 +26,9 @@ public:
   Status enqueue(uint32_t issue, const BoundInstruction &instruction, Device &device,
                  const Mark &mark);
 
-  // Returns the rows once the step is done. Layers are in the order of the program's layers. Ranks
-  // with the same program have the same layers.
-  ExpertCounts read() const;
+  // Reads the rows once the step is done, into memory of `counts` if that suffices. Layers are in
+  // the order of the program's layers. Ranks with the same program have the same layers.
+  void read(ExpertCounts &counts);
   // Returns the numbers of layers and of experts of this rank, without rows.
   ExpertCounts sizes() const { return {.layers = layers, .experts = experts}; }
 
@@ -36,8 +36,8 @@ private:
   // The counts of one issue.
   struct Copy {
     char *host = nullptr;
-    uint32_t layer = 0; // in the result of read()
-    uint32_t microBatch = 0;
+    uint32_t layer = 0;   // in the result of read()
+    uint32_t passage = 0; // the number of the layer's passage in one micro-batch
     uint64_t samples = 0, experts = 0;
   };
   // Calls visit(expert, rows) for each number of a copy, of the experts of each sample.
@@ -46,7 +46,8 @@ private:
     return copy.samples * copy.experts * sizeof(int32_t);
   }
   std::vector<Copy> copies;
-  std::vector<int32_t> copyOf; // by issue of the entry; -1: none
+  std::vector<int32_t> copyOf;   // by issue of the entry; -1: none
+  std::vector<int64_t> roundsOf; // those with rows, by passage
   uint32_t layers = 0, experts = 0;
 };
 

@@ -148,17 +148,18 @@ def compare_tensors(found, wanted, tolerance, what, floor=0.0):
     return worst
 
 
-def compare_steps(found, wanted, tolerance, what, of="one device"):
+def compare_steps(found, wanted, tolerance, what, of="one device", floor=0.0):
     """Ends the test if a number of one step differs by more than `tolerance`, relative; returns the largest
     difference.
 
-    Both are lists of one number for each step. `what` names the run and the number, `of` the run of `wanted`.
+    Both are lists of one number for each step. `what` names the run and the number, `of` the run of `wanted`. Numbers
+    below `floor` may differ as much as it.
     """
     if len(found) != len(wanted):
         sys.exit(f"FAILED: {what}: {len(found)} steps, {of} has {len(wanted)}")
     worst = 0.0
     for step, (a, b) in enumerate(zip(found, wanted), 1):
-        if not abs(a - b) <= tolerance * abs(b):  # true for NaN, too
+        if not abs(a - b) <= tolerance * max(abs(b), floor):  # true for NaN, too
             sys.exit(f"FAILED: {what} of step {step} is {a}, {of} has {b}")
-        worst = max(worst, abs(a - b) / abs(b) if b else 0.0)
+        worst = max(worst, abs(a - b) / max(abs(b), floor) if b else 0.0)
     return worst

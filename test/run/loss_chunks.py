@@ -113,7 +113,8 @@ def run_case(folder, config, change, fix):
     without = {key: value for key, value in fix.items() if key != "loss_chunks"}
     whole = compile_case(folder, path, without, "whole")
     dte, ranks, programs = compile_case(folder, path, fix, "chunks")
-    check(is_as_much(sent(programs), sent(whole[2])), f"{what}: ranks send {sent(programs)}, without chunks {sent(whole[2])}")
+    found, wanted = sent(programs), sent(whole[2])
+    check(is_as_much(found, wanted), f"{what}: ranks send {found}, without chunks {wanted}")
     found = run_steps(folder, dte, ranks, data, 3, RATES["adamw"])
     wanted = train_once(lambda: run_steps(folder, compile_case(folder, path, {"micro_batch": BATCH}, "one")[0], 1, data,
                                           3, RATES["adamw"]), "one device", path, data)

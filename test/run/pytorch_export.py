@@ -129,7 +129,9 @@ def check_plan(folder, name, case, model, fix):
     common = ("--threads", 1, "--init", start, "--lr", ADAMW["lr"])
     data = write_data(folder, case)
     lines = train(program, ranks, data, STEPS, *common, "--dump-params", dump, *dump_gradients(folder, [1]))
-    compare_steps([line["loss"] for line in lines], case["loss"], LOSS_TOLERANCE, f"{what}: loss", "PyTorch")
+    # A loss that has become small is a difference of logits that are as large as before.
+    compare_steps([line["loss"] for line in lines], case["loss"], LOSS_TOLERANCE, f"{what}: loss", "PyTorch",
+                  floor=0.02 * abs(case["loss"][0]))
     gradients = read_gradients(folder, [1])[1]
     if sorted(gradients) != sorted(case["gradients"]):
         fail(f"{what}: gradients are of {sorted(set(gradients) ^ set(case['gradients']))} on one side only")

@@ -275,24 +275,52 @@ TEST(CudaLibrary, CopiesAddsAndZeroesAsTheCpuDoes) {
   expectEqualResults(std::move(builder), 1e-6);
 }
 
-// An error before the end of the first step names what the GPU does not have.
-TEST(CudaLibrary, NamesWhatIsNotThere) {
+// Convolution, its gradients, of which that of the weight adds to what is there, and both poolings.
+TEST(CudaLibrary, ConvolvesAndPools) {
   ProgramBuilder builder({{"dp", 1}});
-  format::Pool2dT pool;
-  pool.x = builder.buffer("x", 64);
-  pool.y = builder.buffer("y", 16);
-  pool.shape = std::make_unique<format::Pool2dShapeT>();
-  pool.shape->batch = pool.shape->channels = 2;
-  pool.shape->height = pool.shape->width = 4;
-  pool.shape->kernel_height = pool.shape->kernel_width = 2;
-  pool.shape->stride_height = pool.shape->stride_width = 2;
-  builder.add(std::move(pool));
-  std::vector<std::string> kernels = {"StridedCopy_transpose4"};
-  std::vector<Bytes> buffers;
-  Status status = runOnGpu(builder, randomBuffers(builder), buffers, kernels);
-  EXPECT_NE(status.message().find("on GPUs yet; recompile with dtc for device cpu"),
-            std::string::npos)
-      << status.message();
+  auto convolution = [] {
+    auto shape = std::make_unique<format::Conv2dShapeT>();
+    shape->batch = 2, shape->channels = 4, shape->filters = 6, shape->groups = 2;
+    shape->height = 5, shape->width = 6, shape->kernel_height = shape->kernel_width = 3;
+    shape->stride_height = 2, shape->stride_width = shape->dilation_height = 1;
+    shape->dilation_width = 1, shape->padding_height = 1, shape->padding_width = 2;
+    return shape;
+  };
+  uint32_t x = builder.buffer("x", 2 * 4 * 5 * 6), weight = builder.buffer("weight", 6 * 2 * 9);
+  uint32_t y = builder.buffer("y", 2 * 6 * 3 * 8), dx = builder.buffer("dx", 2 * 4 * 5 * 6);
+  format::Conv2dT forward;
+  forward.x = x, forward.weight = weight, forward.y = y, forward.shape = convolution();
+  format::Conv2dInputGradT ofImage;
+  ofImage.dy = builder.buffer("dy", 2 * 6 * 3 * 8), ofImage.weight = weight, ofImage.dx = dx;
+  ofImage.shape = convolution();
+  format::Conv2dWeightGradT ofWeight;
+  ofWeight.x = x, ofWeight.dy = ofImage.dy, ofWeight.shape = convolution();
+  ofWeight.dweight = builder.buffer("dweight", 6 * 2 * 9), ofWeight.accumulate = true;
+  ofWeight.pieces = 2, ofWeight.scratch = builder.buffer("scratch", 2 * 6 * 2 * 9);
+  builder.add(std::move(forward));
+  builder.add(std::move(ofImage));
+  builder.add(std::move(ofWeight));
+  for (bool max : {false, true}) {
+    auto windows = [max] {
+      auto shape = std::make_unique<format::Pool2dShapeT>();
+      shape->batch = 2, shape->channels = 6, shape->height = 3, shape->width = 8;
+      shape->kernel_height = 2, shape->kernel_width = 3, shape->stride_height = 1;
+      shape->stride_width = 2, shape->padding_height = 0, shape->padding_width = 1;
+      shape->max = max;
+      return shape;
+    };
+    std::string name = max ? "most" : "mean";
+    format::Pool2dT pool;
+    pool.x = y, pool.y = builder.buffer(name.c_str(), 2 * 6 * 2 * 4), pool.shape = windows();
+    format::Pool2dGradT grad;
+    if (max)
+      grad.x = y;
+    grad.dy = pool.y, grad.dx = builder.buffer(("d" + name).c_str(), 2 * 6 * 3 * 8);
+    grad.shape = windows();
+    builder.add(std::move(pool));
+    builder.add(std::move(grad));
+  }
+  expectEqualResults(std::move(builder), 1e-6);
 }
 
 } // namespace

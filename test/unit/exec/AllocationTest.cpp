@@ -156,8 +156,8 @@ TEST(Allocation, StepsDoWithout) {
           [&](int rank, Executor &executor, Device &device) {
             std::vector<int32_t> tokens(8);
             std::span<const std::byte> bytes = std::as_bytes(std::span(tokens));
+            StepResult result; // keeps the memory for rows of experts
             auto runSteps = [&](uint64_t first, uint64_t number) {
-              StepResult result;
               for (uint64_t i = 0; i < number; ++i) {
                 ASSERT_TRUE(executor.setScalars({.step = first + i, .baseLr = 0.125f}).ok());
                 ASSERT_TRUE(executor.writeInput("tokens", bytes).ok());

@@ -131,8 +131,10 @@ TEST(SoftwareNote, SaysWhetherThePlanCompiles) {
   plan.devices = 8;
   EXPECT_EQ(softwareNote(plan, cpu), "");
   EXPECT_NE(softwareNote(plan, gpus).find("has trained on one GPU"), std::string::npos);
-  plan.decisions.cp = 2;
-  EXPECT_NE(softwareNote(plan, cpu).find("does not take this plan: the plan has cp_kind = ring"),
+  plan.decisions.cp = 4;
+  plan.decisions.contextKind = ContextKind::Both;
+  plan.decisions.contextInner = 2;
+  EXPECT_NE(softwareNote(plan, cpu).find("does not take this plan: the plan has cp_kind = both"),
             std::string::npos);
   plan.origin.whyNotCompiled = "it has no words";
   EXPECT_EQ(softwareNote(plan, gpus),

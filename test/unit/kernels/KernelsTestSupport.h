@@ -40,6 +40,19 @@ inline void expectClose(const std::vector<float> &found, const std::vector<doubl
   }
 }
 
+// Expects |found - wanted| <= tolerance * (1 + |wanted|), or two roundings of the size of the
+// element, the sum of the magnitudes of its terms: long sums of terms that cancel are off by that.
+inline void expectSums(const std::vector<float> &found, const std::vector<double> &wanted,
+                       const std::vector<double> &sizes, double tolerance,
+                       const std::string &what) {
+  ASSERT_EQ(found.size(), wanted.size()) << what;
+  for (size_t i = 0; i < found.size(); ++i)
+    ASSERT_LE(std::abs(found[i] - wanted[i]),
+              std::max(tolerance * (1 + std::abs(wanted[i])), 0x1p-23 * sizes[i]))
+        << what << ": element " << i << " of " << found.size() << ", found " << found[i]
+        << ", wanted " << wanted[i];
+}
+
 // Runs `body` under each instruction set that the processor has, and then restores the best one.
 template <typename Body> void forEachIsa(const Body &body) {
   std::string best = isaKernels().name;

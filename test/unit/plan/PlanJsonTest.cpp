@@ -146,6 +146,7 @@ TEST(PlanJson, HasTheKeyOfEveryDecision) {
   plan.decisions.vocabOverPp = 2; // some other decisions are not read again with this one
   plan.decisions.tensorOfParts = {4, 1};
   plan.decisions.expertRoomPerMille = 1250;
+  plan.decisions.lossChunks = 4;
   std::string text = planToJson(plan);
   for (const Decision *each : decisions()) {
     EXPECT_NE(text.find("\"" + each->key.str() + "\":"), std::string::npos) << each->key.str();
