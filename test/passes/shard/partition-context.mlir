@@ -46,8 +46,8 @@ module {
   shard.grid @mesh(shape = 1x2) {graph.axis_names = ["dp", "cp"], graph.axis_roles = ["data", "context"]}
   // CHECK-LABEL: graph.func @microbatch({{.*}}: tensor<4xf32> {{.*}}) ->
   graph.func @microbatch(%q: tensor<2x8x4x4xf32>, %z: tensor<4xf32>) -> (tensor<2x8x4x4xf32> {graph.accumulated = "loss"}) {
-    // CHECK: graph.attention %{{[^ ]*}}, %{{[^ ]*}}, %{{[^ ]*}} lengths %{{[^ ]*}} scale 1.{{0*e\+00}}
     // CHECK: graph.attention %{{[^ ]*}}, %{{[^ ]*}}, %{{[^ ]*}} sinks %{{[^ ]*}} causal scale 1.{{0*e\+00}}
+    // CHECK: graph.attention %{{[^ ]*}}, %{{[^ ]*}}, %{{[^ ]*}} lengths %{{[^ ]*}} scale 1.{{0*e\+00}}
     %0, %lse = graph.attention %q, %q, %q sinks %z causal scale 1.0 : (tensor<2x8x4x4xf32>, tensor<2x8x4x4xf32>, tensor<2x8x4x4xf32>, tensor<4xf32>) -> (tensor<2x8x4x4xf32>, tensor<2x4x8xf32>)
     graph.return %0 : tensor<2x8x4x4xf32>
   }
