@@ -83,8 +83,7 @@ def main():
         check_attention(folder, LLAMA, 1, 4)
         check_attention(folder, GPT2, 2, 4, "--fix", "dp=2,zero=1")
         check_attention(folder, {**GPT2, "attn_pdrop": 0.1}, 1, 0)
-        # Two convolutions, the gradients of their weights, and of the second one's image; two micro-batches, of which
-        # the second adds to the gradients of the first.
+        # Two convolutions, the gradients of their weights, and of the second one's image; in two micro-batches, too.
         check_convolution(folder, 1, 5, "micro_batch=8")
         check_convolution(folder, 2, 10, "dp=2,micro_batch=2")
     print("all match")

@@ -583,6 +583,39 @@ TEST_F(ConvolutionCheck, TakesRoundingsAndNothingElse) {
   EXPECT_NE(convolution->findDifference(results, with(23, NAN)), "");
 }
 
+// cuDNN writes a gradient of a weight that adds to the sum so far to the scratch memory, from where
+// our kernel adds it; it is measured by itself.
+TEST_F(ConvolutionCheck, AddsFromScratch) {
+  format::Conv2dWeightGradT grad;
+  grad.shape = std::make_unique<format::Conv2dShapeT>(*op.shape);
+  grad.pieces = 2;
+  std::vector<std::array<char, 16>> memory(5);
+  std::vector<char *> buffers;
+  for (size_t i = 0; i < 4; ++i)
+    buffers.push_back(
+        reinterpret_cast<char *>((reinterpret_cast<uintptr_t>(memory[i].data()) + 15) / 16 * 16));
+  for (bool adds : {false, true}) {
+    grad.accumulate = adds;
+    format::InstructionT instruction;
+    instruction.op.Set(format::Conv2dWeightGradT(grad));
+    flatbuffers::FlatBufferBuilder builder;
+    builder.Finish(format::Instruction::Pack(builder, &instruction));
+    Command command;
+    command.source = flatbuffers::GetRoot<format::Instruction>(builder.GetBufferPointer());
+    command.buffers = buffers;
+    auto gradient = convolutionOperationOf(command);
+    ASSERT_TRUE(gradient);
+    constexpr int64_t kWeight = 2; // id of the tensor
+    EXPECT_EQ(gradient->pointers().at(kWeight), buffers[2]);
+    EXPECT_EQ(gradient->stepPointers().at(kWeight), buffers[adds ? 3 : 2]);
+    LibraryLaunches after;
+    ASSERT_TRUE(gradient->planAfter(after).ok());
+    ASSERT_EQ(after.launches.size(), adds ? 1u : 0u);
+    if (adds)
+      EXPECT_EQ(after.launches[0].kernel, "Convolution_sumPieces");
+  }
+}
+
 // The stand-in takes the graphs of a convolution and of both gradients, and has engines for them
 // that do not round: all but the first two.
 TEST_F(ConvolutionCheck, HasGraphs) {
