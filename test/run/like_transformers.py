@@ -40,6 +40,7 @@ INTO = tuple(f"{name}.weight" for name in (
 # Biases of keys that nothing rotates, and how much of the gradient of their weight their rounding may be: in encoders
 # transformers' own is up to 2.7e-5.
 KEY_BIASES = {"k_proj.bias": 1e-6, "key.bias": GRADIENT_TOLERANCE, "k_lin.bias": GRADIENT_TOLERANCE}
+VALUE_OF_KEY = {"k_proj": ("k_proj", "v_proj"), "key": (".key.", ".value."), "k_lin": ("k_lin", "v_lin")}
 FAMILY_PLANS = ["dp=1,tp=2", "dp=1,tp=1,pp=2,micro_batch=1", "dp=1,tp=4", "dp=11,tp=1,zero=3", "dp=1,tp=2,sp=1"]
 # Configs of T5 take turns with these.
 T5_PLANS = ["dp=1,tp=1,pp=2,micro_batch=1", "dp=11,tp=1,zero=3", "dp=1,tp=2,sp=1", "dp=1,tp=2,pp=2,micro_batch=1"]
@@ -159,8 +160,11 @@ def check_trained(folder, case, config, fix="dp=1,tp=1", *flags):
                  math.fsum(map(lambda a, b: a * b, values, direction)))
         # A bias of keys that nothing rotates adds one number to all scores of a query, which changes no weight: its
         # gradient is zero, but for the rounding of either side.
-        weight = case["parameters"].get(name.replace(".bias", ".weight"), (0, 0, 0))
-        if (bound := KEY_BIASES.get(".".join(name.split(".")[-2:]))) and max(norm, found[0]) < bound * weight[1]:
+        # What cancels is as large as the gradient of values.
+        of_keys, of_values = (case["parameters"].get(name.replace(".bias", ".weight").replace(*names), (0, 0, 0))[1]
+                              for names in (("", ""), VALUE_OF_KEY.get(name.split(".")[-2], ("", ""))))
+        bound = KEY_BIASES.get(".".join(name.split(".")[-2:]))
+        if bound and max(norm, found[0]) < max(bound * of_keys, 2**-23 * of_values):
             continue
         # A vector of numbers up to 1 has a norm of sqrt(count / 3): a difference is that of the gradient in one
         # direction.
