@@ -3,6 +3,7 @@
 
 #include "runtime/format/Description.h"
 #include "runtime/format/Limits.h"
+#include "runtime/format/VerifyContext.h"
 
 #include <algorithm>
 #include <array>
@@ -144,6 +145,10 @@ Checked describeBias(const Attention &op, Description &d) {
   const uint64_t whole[] = {op.batch(), op.heads(), op.queries(), op.keys()};
   uint32_t count = sizeOf(op.bias_sizes());
   d.require(count == 4, "bias has ", count, " sizes, wanted 4");
+  if (!isAligned(op.bias_sizes())) {
+    d.require(false, "the sizes of bias are not aligned to 8 bytes");
+    return 0;
+  }
   Checked elements = 1;
   for (uint32_t i = 0; i < count && i < 4; ++i) {
     uint64_t size = op.bias_sizes()->Get(i);

@@ -201,6 +201,11 @@ def check_killed(folder, fix, moments, seed):
     return killed
 
 
+def left_in(saved):
+    """Returns the entries of a folder of checkpoints; a run that saved nothing leaves no folder."""
+    return list(saved.iterdir()) if saved.exists() else []
+
+
 def check_full(folder):
     """Fills the disk at any call of a save: all steps run, and the next checkpoint is written."""
     model, saved, what = Model(folder, GPT2), folder / "checkpoints", "a disk that is full"
@@ -249,8 +254,7 @@ def check_full(folder):
                             capture_output=True, text=True, timeout=20, preexec_fn=limit)
     check(result.returncode == 1 and "raise the limit of file sizes (ulimit -f)" in result.stderr,
           f"no file may grow: {result}")
-    left = list(saved.iterdir()) if saved.exists() else []  # a run that saved nothing leaves no empty folder
-    check(left == [], f"no file may grow: {left} is left")
+    check(left_in(saved) == [], f"no file may grow: {left_in(saved)} is left")
 
 
 def check_damaged(folder):
@@ -420,7 +424,7 @@ def check_stopped_on_full_disk(folder):
     check(job.returncode == 1 and "the last checkpoint was not written" in errors
           and "No space left on device" in errors and
           "training goes on" not in errors, f"SIGTERM on a full disk gives exit code {job.returncode}: {errors}")
-    check(list(saved.iterdir()) == [], f"{list(saved.iterdir())} is left")
+    check(left_in(saved) == [], f"{left_in(saved)} is left")
 
 
 def check_skipped(folder):
