@@ -72,8 +72,8 @@ private:
 // The streams. Stream 0 computes; reductions of gradients and gathers once per step share one
 // stream; gathers of every micro-batch have another, since neither waits for the other.
 constexpr int64_t kCommunicationStream = 1, kGatherStream = 2;
-// What passes round a ring of ranks has two streams, since a rank's send ends with the next rank's
-// receive, which may wait for its own send.
+// Sends and receives of a ring of ranks have a stream each, since a rank's send ends with the next
+// rank's receive, which may wait for its own send.
 constexpr int64_t kRingSendStream = 3, kRingReceiveStream = 4;
 
 // Unit attribute of an exec.send or exec.receive by which tensors pass round a ring of ranks in the

@@ -216,7 +216,7 @@ class Writer:
                     f" {self.parameter_type(parameter, name)}"
                 )
 
-        # Those behind layers are declared behind them: parameters have the order of declarations.
+        # Parameters behind layers are declared behind them, as parameters have the order of declarations.
         ends = [at + 1 for at, op in enumerate(ops) if op.name in ("repeat", "call")] + [len(ops) + 1]
         for at, op in enumerate(ops):
             if at == 0 or at in ends:

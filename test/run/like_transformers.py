@@ -160,7 +160,7 @@ def check_trained(folder, case, config, fix="dp=1,tp=1", *flags):
                  math.fsum(map(lambda a, b: a * b, values, direction)))
         # A bias of keys that nothing rotates adds one number to all scores of a query, which changes no weight: its
         # gradient is zero, but for the rounding of either side.
-        # What cancels is as large as the gradient of values.
+        # The terms that cancel are as large as the gradient of values.
         of_keys, of_values = (case["parameters"].get(name.replace(".bias", ".weight").replace(*names), (0, 0, 0))[1]
                               for names in (("", ""), VALUE_OF_KEY.get(name.split(".")[-2], ("", ""))))
         bound = KEY_BIASES.get(".".join(name.split(".")[-2:]))

@@ -97,7 +97,7 @@ public:
   }
 
 private:
-  // What is said of passes is said of those that make the step from the model.
+  // Flags that observe passes are about the passes that make the step from the model.
   bool isScheduled() const {
     return scheduled.module && scheduled.options == step && scheduled.onGpu == onGpu &&
            options.saveTemps.empty() && options.printAfter.empty() && !options.timing;

@@ -79,7 +79,7 @@ module {
 
 // -----
 
-// Where the module says that keys are gathered, ranks have two runs of tokens each, from both ends of the sequence. The
+// Ranks have two runs of tokens each, from both ends of the sequence. The
 // own keys know their own run alone; each run has a length of its own for all keys, which are in order.
 module attributes {graph.key_travel = "gather"} {
   shard.grid @mesh(shape = 1x2) {graph.axis_names = ["dp", "cp"], graph.axis_roles = ["data", "context"]}
