@@ -151,3 +151,11 @@ function(dtc_add_unit_test name)
     set_tests_properties(${name} PROPERTIES TIMEOUT 1200 ${labels})
   endif()
 endfunction()
+
+# dtc_for_packages(TARGET): a program of a package finds the package's libraries in ../lib/dtc, also
+# those that its libraries and plugins need: unlike a runpath, an rpath is for all of them.
+function(dtc_for_packages name)
+  target_link_options(${name} PRIVATE -Wl,--gc-sections -Wl,--strip-all -Wl,--disable-new-dtags)
+  set_target_properties(${name} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH_USE_LINK_PATH OFF
+                        INSTALL_RPATH "$ORIGIN/../lib/dtc")
+endfunction()

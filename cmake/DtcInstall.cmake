@@ -20,3 +20,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/dtc_data DESTINATION share/dtc/py
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/monitoring DESTINATION share/dtc)
 install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/CHANGELOG.md
         DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# Manual pages and completions are written by the programs themselves.
+install(CODE "set(programs [[${CMAKE_BINARY_DIR}/bin]])")
+install(SCRIPT ${CMAKE_CURRENT_LIST_DIR}/InstallShellFiles.cmake)

@@ -1,5 +1,6 @@
 # Finds Debian's MLIR 22 and defines the helpers of the compiler's folders. Everything links the two
-# shared objects libMLIR and libLLVM, never the static archives.
+# shared objects libMLIR and libLLVM, but for targets with the property DTC_STATIC_LLVM: those are
+# for machines without LLVM, and link its static archives.
 
 find_package(MLIR 22.1 REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
 list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
@@ -7,8 +8,14 @@ include(TableGen)
 include(AddLLVM)
 include(AddMLIR)
 
+# The linker takes from the archives what is used.
+file(GLOB dtc_llvm_archives ${LLVM_LIBRARY_DIR}/libMLIR*.a ${LLVM_LIBRARY_DIR}/libLLVM*.a)
+add_library(dtc_llvm_static INTERFACE)
+target_link_libraries(dtc_llvm_static INTERFACE ${dtc_llvm_archives} z zstd rt dl m)
+
 add_library(dtc_mlir INTERFACE)
-target_link_libraries(dtc_mlir INTERFACE dtc_flags MLIR LLVM)
+target_link_libraries(dtc_mlir INTERFACE dtc_flags
+  "$<IF:$<BOOL:$<TARGET_PROPERTY:DTC_STATIC_LLVM>>,dtc_llvm_static,MLIR;LLVM>")
 target_include_directories(dtc_mlir SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
 separate_arguments(dtc_llvm_definitions NATIVE_COMMAND ${LLVM_DEFINITIONS})
 target_compile_options(dtc_mlir INTERFACE ${dtc_llvm_definitions})

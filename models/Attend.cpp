@@ -12,7 +12,8 @@ Value ModelBuilder::attend(Value q, Value k, Value v, const AttentionSpec &spec)
   shape.back() = typeOf(v).getShape().back();
   return graph::AttentionOp::create(
              builder, next(), tensor(shape), Type(), q, k, v, Value(), spec.lengths, spec.bias,
-             Value(), Value(), Value(), Value(), spec.causal ? builder.getUnitAttr() : UnitAttr(),
+             Value(), Value(), Value(), Value(), Value(),
+             spec.causal ? builder.getUnitAttr() : UnitAttr(),
              spec.sliding > 0 ? builder.getI64IntegerAttr(spec.sliding) : IntegerAttr(),
              IntegerAttr(), FloatAttr(),
              spec.scale ? builder.getF64FloatAttr(*spec.scale) : FloatAttr(),

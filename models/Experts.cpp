@@ -277,7 +277,7 @@ Value ExpertLayer::moveCorrection(Value tokens, Value counts) {
   uses = model.as("uses_of_all").reduce(graph::ReduceKind::Sum, uses, 0);
   OpBuilder numbers(tokens.getContext());
   return model.as("mixed_and_counted")
-      .make<graph::ObserveOp>(tokens.getType(), tokens, correction, uses, graph::ReduceKind::Sum,
+      .make<graph::ObserveOp>(tokens.getType(), tokens, correction, uses, graph::ObserveKind::Sum,
                               numbers.getF64FloatAttr(config.correctionRate));
 }
 

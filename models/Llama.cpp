@@ -304,10 +304,10 @@ private:
         isLocal && config.sliding > 0 ? numbers.getI64IntegerAttr(config.sliding) : IntegerAttr();
     return model.as("heads")
         .make<graph::AttentionOp>(q.getType(), Type(), q, k, v, sinks, Value(), Value(), Value(),
-                                  model.documents(), Value(), Value(), numbers.getUnitAttr(),
-                                  window, IntegerAttr(), FloatAttr(), FloatAttr(),
-                                  numbers.getF64FloatAttr(config.attentionDropout), IntegerAttr(),
-                                  ArrayAttr())
+                                  model.documents(), Value(), Value(), Value(),
+                                  numbers.getUnitAttr(), window, IntegerAttr(), FloatAttr(),
+                                  FloatAttr(), numbers.getF64FloatAttr(config.attentionDropout),
+                                  IntegerAttr(), ArrayAttr())
         .getResult();
   }
 

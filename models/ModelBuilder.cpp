@@ -253,7 +253,8 @@ Value ModelBuilder::attention(Value q, Value k, Value v, std::optional<double> s
   shape.back() = typeOf(v).getShape().back();
   return graph::AttentionOp::create(
              builder, next(), typeOf(q).clone(shape), Type(), q, k, v, Value(), Value(), Value(),
-             Value(), documents(), Value(), Value(), causal ? builder.getUnitAttr() : UnitAttr(),
+             Value(), documents(), Value(), Value(), Value(),
+             causal ? builder.getUnitAttr() : UnitAttr(),
              sliding > 0 ? builder.getI64IntegerAttr(sliding) : IntegerAttr(), IntegerAttr(),
              softCap > 0 ? builder.getF64FloatAttr(softCap) : FloatAttr(),
              scale ? builder.getF64FloatAttr(*scale) : FloatAttr(),

@@ -57,6 +57,8 @@ void addGraphPhase(OpPassManager &passes, const StepOptions &options) {
   optimizer.warmupSteps = options.warmupSteps;
   optimizer.minRatio = options.minLrRatio;
   optimizer.trustCoefficient = options.trustCoefficient;
+  optimizer.muonMomentum = options.muonMomentum;
+  optimizer.muonRate = nameOf(options.matrixRate);
   optimizer.offload = options.offload;
   optimizer.coupledDecay = options.coupledDecay;
   passes.addPass(createAddOptimizer(optimizer));

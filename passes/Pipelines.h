@@ -22,7 +22,7 @@ struct StepOptions {
   int64_t batch = 1; // samples of one micro-batch over all ranks
   int64_t microBatches = 1;
   int64_t ranks = 1;                          // of data parallelism, which share a micro-batch
-  Precision precision = Precision::F32;       // one that compiles
+  Precision precision = Precision::F32;       // in which the model is trained
   GradientType gradDtype = GradientType::F32; // in which gradients are reduced; one that is offered
   Optimizer optimizer = OptimizerKind::AdamW;
   double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, weightDecay = 0.1, clipNorm = 1;
@@ -31,7 +31,9 @@ struct StepOptions {
   double minLrRatio = 0.1;
   double trustCoefficient = 0.001; // read by lars
   bool coupledDecay = false;       // adds the weight decay to the gradient; read by sgd
-  bool offload = false;            // keeps the optimizer state in host memory and updates it there
+  double muonMomentum = 0.95;      // momentum of matrices; read by muon, as is the next
+  MatrixRate matrixRate = MatrixRate::MatchRmsAdamW;
+  bool offload = false; // keeps the optimizer state in host memory and updates it there
 
   bool operator==(const StepOptions &) const = default;
 };

@@ -45,6 +45,9 @@ if os.path.exists(os.path.join(bin_dir, "dtc-planner-bench")):
     config.available_features.add("planner-bench")
 if shutil.which("mpirun"):
     config.available_features.add("mpi")
+for program in ("fish", "zsh", "groff"):
+    if shutil.which(program):
+        config.available_features.add(program)
 if shutil.which("chromium"):
     config.available_features.add("chromium")
 else:

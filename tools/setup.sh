@@ -26,9 +26,11 @@ die() {
 
 case "${1:-}" in
 "") tests=0 ;;
---tests) # chromium opens the report's page; python3-venv makes build/test-venv
+--tests)
+  # chromium opens the report's page; python3-venv makes build/test-venv; shells and groff read what dtc writes;
+  # debootstrap makes the root of test/package
   tests=1
-  packages+=(chromium python3-venv)
+  packages+=(chromium python3-venv fish zsh groff-base debootstrap)
   ;;
 *) die "'$1' is no option; there is --tests" ;;
 esac

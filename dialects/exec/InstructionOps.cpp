@@ -31,7 +31,8 @@ template <typename Op> int64_t valueDimOf(Op op) {
 // Checks the prefix and what is added to scores.
 template <typename Op> LogicalResult verifyScores(Op op) {
   auto prefix = static_cast<int64_t>(op.getPrefix()), keys = static_cast<int64_t>(op.getKeys());
-  if (prefix < 0 || prefix > keys || (prefix > 0 && (!op.getCausal() || op.getWindow() > 0)))
+  if (prefix < 0 || (prefix > keys && !op.getStarts()) ||
+      (prefix > 0 && (!op.getCausal() || op.getWindow() > 0)))
     return op.emitOpError() << "has a prefix of " << prefix // attention_c6
                             << "; want 1 to keys, of causal attention without a window";
   Type f32 = Float32Type::get(op.getContext());
@@ -47,6 +48,13 @@ template <typename Op> LogicalResult verifyScores(Op op) {
                               << " keys; want no prefix and as many keys at least";
     if (failed(verifyElements(op, "documents", documents, op.getBatch() * keys, true,
                               IntegerType::get(op.getContext(), 32))))
+      return failure();
+  }
+  if (Value starts = op.getStarts()) {
+    if (op.getDocuments() || op.getSeed()) // attention_c9
+      return op.emitOpError("has starts; want no documents and no dropout");
+    if (failed(
+            verifyElements(op, "starts", starts, 2, true, IntegerType::get(op.getContext(), 32))))
       return failure();
   }
   if (Value slopes = op.getSlopes())

@@ -99,17 +99,17 @@ defvar attentionFields = (ins I64Attr:$batch, I64Attr:$queries, I64Attr:$keys, I
 def Exec_AttentionOp : Exec_Instruction<"attention",
     (ins Exec_Buffer:$q, Exec_Buffer:$k, Exec_Buffer:$v, Optional<Exec_Buffer>:$seed, Optional<Exec_Buffer>:$step,
       Optional<Exec_Buffer>:$lengths, Optional<Exec_Buffer>:$bias, Optional<Exec_Buffer>:$slopes,
-      Optional<Exec_Buffer>:$documents, Optional<Exec_Buffer>:$sinks),
+      Optional<Exec_Buffer>:$documents, Optional<Exec_Buffer>:$sinks, Optional<Exec_Buffer>:$starts),
     (ins Exec_Buffer:$out, Exec_Buffer:$lse), attentionFields, [], [AttrSizedOperandSegments]> {
   let summary = "Blocked attention, forward";
   let description = [{
     q: [batch, queries, heads, head_dim]; k: [batch, keys, kv_heads, head_dim]; v: [batch, keys, kv_heads, value_dim];
     out: [batch, queries, heads, value_dim]; lse: f32 [batch, heads, queries]. value_dim is head_dim where it is not
     given. lengths: i32 [batch]; bias: f32 of `bias_sizes`, each 1 or that of [batch, heads, queries, keys]; slopes: f32
-    [heads]; documents: i32 [batch, keys]; sinks: f32 [heads]. `rows` has the elements from one token to the next in q,
-    k and v, so that these may be parts of one tensor; without it tokens are contiguous. These scores, `window`,
-    `prefix` and `soft_cap` are those of graph.attention. first_batch and first_head are the global indices of this
-    rank's first sample and head, for the random numbers of dropout.
+    [heads]; documents: i32 [batch, keys]; sinks: f32 [heads]; starts: i32 [2]. `rows` has the elements from one token
+    to the next in q, k and v, so that these may be parts of one tensor; without it tokens are contiguous. These scores,
+    `window`, `prefix` and `soft_cap` are those of graph.attention. first_batch and first_head are the global indices of
+    this rank's first sample and head, for the random numbers of dropout.
 
     Constraints:
     - (C1) every buffer has the bytes of its shape, with rows counted from the first element to the last; q, k, v and
@@ -118,9 +118,10 @@ def Exec_AttentionOp : Exec_Instruction<"attention",
     - (C3) seed and step are present exactly if dropout > 0.
     - (C4) rows have at least the elements of a token's heads.
     - (C5) a window and a soft cap are positive.
-    - (C6) a prefix is 1 to keys, and only for causal attention without a window.
+    - (C6) a prefix is 1 to keys, or 1 and more with starts, and only for causal attention without a window.
     - (C7) bias_sizes are given together with bias, and are four.
     - (C8) with documents there are as many keys as queries at least, and no prefix.
+    - (C9) with starts there are no documents and no dropout.
 
     Example:
     ```mlir
@@ -132,8 +133,8 @@ def Exec_AttentionOp : Exec_Instruction<"attention",
     ```
   }];
   let assemblyFormat = [{$q `,` $k `,` $v (`lengths` $lengths^)? (`bias` $bias^ $bias_sizes)? (`slopes` $slopes^)?
-      (`documents` $documents^)? (`sinks` $sinks^)? `to` $out `,` $lse `batch` $batch `queries` $queries `keys` $keys
-      `heads` $heads `kv_heads` $kv_heads
+      (`documents` $documents^)? (`sinks` $sinks^)? (`starts` $starts^)? `to` $out `,` $lse
+    `batch` $batch `queries` $queries `keys` $keys `heads` $heads `kv_heads` $kv_heads
     `head_dim` $head_dim (`value_dim` $value_dim^)? (`rows` $q_row^ `,` $k_row `,` $v_row)? (`causal` $causal^)?
     (`window` $window^)? (`prefix` $prefix^)?
     (`soft_cap` $soft_cap^)? `scale` $scale
@@ -146,7 +147,7 @@ def Exec_AttentionGradOp : Exec_Instruction<"attention_grad",
     (ins Exec_Buffer:$q, Exec_Buffer:$k, Exec_Buffer:$v, Exec_Buffer:$out, Exec_Buffer:$lse, Exec_Buffer:$dout,
       Optional<Exec_Buffer>:$dlse, Optional<Exec_Buffer>:$seed, Optional<Exec_Buffer>:$step,
       Optional<Exec_Buffer>:$lengths, Optional<Exec_Buffer>:$bias, Optional<Exec_Buffer>:$slopes,
-      Optional<Exec_Buffer>:$documents),
+      Optional<Exec_Buffer>:$documents, Optional<Exec_Buffer>:$starts),
     (ins Exec_Buffer:$dq, Exec_Buffer:$dk, Exec_Buffer:$dv, Exec_Buffer:$scratch, Optional<Exec_Buffer>:$dbias),
     !con(attentionFields, (ins DefaultValuedAttr<I64Attr, "0">:$dq_row, DefaultValuedAttr<I64Attr, "0">:$dk_row,
       DefaultValuedAttr<I64Attr, "0">:$dv_row)), [],
@@ -176,7 +177,7 @@ def Exec_AttentionGradOp : Exec_Instruction<"attention_grad",
   }];
   let assemblyFormat = [{$q `,` $k `,` $v `,` $out `,` $lse `,` $dout (`dlse` $dlse^)?
     (`lengths` $lengths^)? (`bias` $bias^ $bias_sizes)? (`slopes` $slopes^)?
-    (`documents` $documents^)? `to` $dq `,` $dk `,` $dv (`dbias` $dbias^)? `scratch` $scratch
+    (`documents` $documents^)? (`starts` $starts^)? `to` $dq `,` $dk `,` $dv (`dbias` $dbias^)? `scratch` $scratch
     `batch` $batch `queries` $queries `keys` $keys `heads` $heads `kv_heads` $kv_heads
     `head_dim` $head_dim (`value_dim` $value_dim^)? (`rows` $q_row^ `,` $k_row `,` $v_row)?
     (`grad_rows` $dq_row^ `,` $dk_row `,` $dv_row)? (`causal` $causal^)? (`window` $window^)? (`prefix` $prefix^)?

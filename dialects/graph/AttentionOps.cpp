@@ -22,6 +22,26 @@ template <typename OpTy> static LogicalResult verifyDocuments(OpTy op) { // atte
   return success();
 }
 
+// Checks starts[2]. Dropout and documents index keys by where the op has them.
+template <typename OpTy> static LogicalResult verifyStarts(OpTy op) { // attention_c21
+  Value starts = op.getStarts();
+  if (!starts)
+    return success();
+  RankedTensorType type = tensorType(starts);
+  if (failed(checkNumDims(op, "starts", type, 1)))
+    return failure();
+  if (type.getDimSize(0) != 2)
+    return op.emitOpError() << "'starts' has " << sizeText(type.getDimSize(0))
+                            << " elements, but the positions of the first query and of the first "
+                               "key are wanted";
+  for (auto [name, isThere] : {std::pair<StringRef, bool>{"documents", op.getDocuments()},
+                               {"dropout", !op.getDropout().isZero()}})
+    if (isThere)
+      return op.emitOpError() << "has 'starts' and '" << name
+                              << "', which indexes keys by where the op has them";
+  return success();
+}
+
 // Checks lengths[batch], bias[batch, heads, queries, keys], any of which may be 1, and
 // slopes[heads].
 template <typename OpTy> static LogicalResult verifyScores(OpTy op) {
@@ -52,22 +72,26 @@ template <typename OpTy> static LogicalResult verifyScores(OpTy op) {
       return failure();
   if (std::optional<uint64_t> prefix = op.getPrefix()) { // attention_c19
     auto count = static_cast<int64_t>(*prefix);
-    if (count < 1 || count > k.getDimSize(1))
-      return op.emitOpError() << "'prefix' is " << count << ", but 1 to " << k.getDimSize(1)
+    if (count < 1 || (count > k.getDimSize(1) && !op.getStarts()))
+      return op.emitOpError() << "'prefix' is " << count << ", but 1 "
+                              << (op.getStarts() ? "or more"
+                                                 : "to " + std::to_string(k.getDimSize(1)))
                               << " keys are wanted";
     if (!op.getCausal() || op.getSliding())
       return op.emitOpError() << "has a 'prefix', but is " << (op.getCausal() ? "" : "not ")
                               << (op.getCausal() ? "'sliding'" : "'causal'");
   }
-  return verifyDocuments(op);
+  if (failed(verifyDocuments(op)))
+    return failure();
+  return verifyStarts(op);
 }
 
 // Checks q[batch, queries, heads, d], k[batch, keys, kv heads, d], v[batch, keys, kv heads, any],
 // lse[batch, heads, queries]
 // in f32 and the operands of random numbers, which both ops have. Each kv head serves heads / kv
-// heads query heads (Ainslie et al. 2023, arXiv:2305.13245), so this must be a whole number. The
-// last query sees the last key; with fewer keys than queries the first queries would see none, and
-// a softmax over nothing is NaN.
+// heads query heads (Ainslie et al. 2023, arXiv:2305.13245), so this must be a whole number. Unless
+// starts say otherwise, the last query sees the last key; with fewer keys than queries the first
+// queries would see none, and a softmax over nothing is NaN.
 template <typename OpTy> static LogicalResult verifyAttention(OpTy op) {
   RankedTensorType q = tensorType(op.getQ()), k = tensorType(op.getK()), v = tensorType(op.getV());
   if (failed(checkNumDims(op, "q", q, 4)) || failed(checkNumDims(op, "k", k, 4))) // attention_c1
@@ -103,7 +127,7 @@ template <typename OpTy> static LogicalResult verifyAttention(OpTy op) {
   if (!(dropout >= 0 && dropout < 1)) // attention_c8
     return op.emitOpError() << "'dropout' is " << numberText(dropout)
                             << ", but a number from 0 to below 1 is wanted";
-  if (op.getCausal() && k.getDimSize(1) < q.getDimSize(1)) // attention_c10
+  if (op.getCausal() && !op.getStarts() && k.getDimSize(1) < q.getDimSize(1)) // attention_c10
     return op.emitOpError() << "is causal with " << q.getDimSize(1) << " queries, but only "
                             << k.getDimSize(1) << " keys, so that early queries see none";
   if (std::optional<uint64_t> sliding = op.getSliding()) { // attention_c13
@@ -186,14 +210,14 @@ static StringRef nameIn(OpTy op, const StringLiteral (&names)[count], unsigned o
 }
 
 StringRef AttentionOp::getOperandName(unsigned operand) {
-  static constexpr StringLiteral names[] = {"q",    "k",      "v",         "sinks", "lengths",
-                                            "bias", "slopes", "documents", "seed",  "step"};
+  static constexpr StringLiteral names[] = {
+      "q", "k", "v", "sinks", "lengths", "bias", "slopes", "documents", "starts", "seed", "step"};
   return nameIn(*this, names, operand);
 }
 
 StringRef AttentionGradOp::getOperandName(unsigned operand) {
-  static constexpr StringLiteral names[] = {"q",         "k",    "v",       "out",  "lse",
-                                            "dout",      "dlse", "lengths", "bias", "slopes",
-                                            "documents", "seed", "step"};
+  static constexpr StringLiteral names[] = {"q",         "k",      "v",       "out",  "lse",
+                                            "dout",      "dlse",   "lengths", "bias", "slopes",
+                                            "documents", "starts", "seed",    "step"};
   return nameIn(*this, names, operand);
 }

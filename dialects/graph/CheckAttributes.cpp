@@ -159,6 +159,7 @@ const std::vector<Declaration> &declarations() {
       {kRecomputeAttr, {Holder::Op}, isRecompute, dtc::listOfRecomputes()},
       {kHostAttr, {Holder::Op}, isOf<UnitAttr>, "no value"},
       {kRateAttr, {Holder::Op}, isOf<FloatAttr>, "a number (f64)"},
+      {kCopiesAttr, {Holder::Op}, isCount, "a whole number of 1 or more (i64)"},
       {kBlockAttr, {Holder::Op}, isCount, "a whole number of 1 or more (i64)"},
       {kStatisticAttr, {Holder::Op}, isOf<UnitAttr>, "no value"},
       {kWideAttr, {Holder::Op}, isOf<UnitAttr>, "no value"},

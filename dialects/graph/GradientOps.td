@@ -135,7 +135,7 @@ def Graph_AttentionGradOp : Graph_Op<"attention_grad", [Pure, AttrSizedOperandSe
     (four matrix products; recomputed ones are not counted, as in Megatron-LM). Source: Dao 2023, arXiv:2307.08691,
     algorithm 2.
 
-    Constraints: (C1) to (C11), (C13), (C14) and (C16) to (C20) of `graph.attention`, and
+    Constraints: (C1) to (C11), (C13), (C14) and (C16) to (C21) of `graph.attention`, and
     - (C1) `dq` has the type of `q`, `dk` that of `k`, `dv` that of `v`; `out` and `dout` that of attention's result.
     - (C2) `dlse` has the type of `lse`.
     - (C3) `dbias` has the type of `bias`.
@@ -151,15 +151,15 @@ def Graph_AttentionGradOp : Graph_Op<"attention_grad", [Pure, AttrSizedOperandSe
       Graph_FloatTensor:$lse,
     Graph_FloatTensor:$dout, Optional<Graph_FloatTensor>:$dlse, Optional<Graph_IntTensor>:$lengths,
     Optional<Graph_FloatTensor>:$bias, Optional<Graph_FloatTensor>:$slopes, Optional<Graph_IntTensor>:$documents,
-    Optional<Graph_Seed>:$seed, Optional<Graph_Scalar>:$step, UnitAttr:$causal, OptionalAttr<I64Attr>:$sliding,
-    OptionalAttr<I64Attr>:$prefix, OptionalAttr<F64Attr>:$soft_cap, F64Attr:$scale,
+    Optional<Graph_IntTensor>:$starts, Optional<Graph_Seed>:$seed, Optional<Graph_Scalar>:$step, UnitAttr:$causal,
+    OptionalAttr<I64Attr>:$sliding, OptionalAttr<I64Attr>:$prefix, OptionalAttr<F64Attr>:$soft_cap, F64Attr:$scale,
     DefaultValuedAttr<F64Attr, "0.0">:$dropout, DefaultValuedAttr<I64Attr, "0">:$id,
     OptionalAttr<ArrayAttr>:$windows);
   let results = (outs Graph_FloatTensor:$dq, Graph_FloatTensor:$dk, Graph_FloatTensor:$dv,
     Optional<Graph_FloatTensor>:$dbias);
   let assemblyFormat = [{$q `,` $k `,` $v `,` $out `,` $lse `,` $dout (`dlse` $dlse^)? (`lengths` $lengths^)?
-      (`bias` $bias^)? (`slopes` $slopes^)? (`documents` $documents^)? (`causal` $causal^)? (`sliding` $sliding^)?
-      (`prefix` $prefix^)? (`soft_cap` $soft_cap^)? `scale` $scale
+      (`bias` $bias^)? (`slopes` $slopes^)? (`documents` $documents^)? (`starts` $starts^)? (`causal` $causal^)?
+      (`sliding` $sliding^)? (`prefix` $prefix^)? (`soft_cap` $soft_cap^)? `scale` $scale
       (`dropout` $dropout^ `id` $id `key` `(` $seed `,` $step `)`)?
     attr-dict `:` functional-type(operands, results)}];
   let extraClassDeclaration = [{

@@ -1,4 +1,4 @@
-// Optimizers with a learning rate per tensor: checks, rules and scalar bodies.
+// Optimizers that update a tensor as a whole: checks, rules and scalar bodies.
 #include "dialects/graph/LayerwiseOps.h"
 
 #include "dialects/graph/OptimizerMath.h"
@@ -29,6 +29,24 @@ LogicalResult LarsOp::verify() {
   if (failed(checkDecay(*this, "momentum", getMomentum().convertToDouble()))) // lars_c1
     return failure();
   return checkNotNegative(*this, "weight_decay", getWeightDecay().convertToDouble()); // lars_c2
+}
+
+LogicalResult WholeMatrixOp::verify() {
+  int64_t batch = getBatch(), dims = getX().getType().getRank();
+  if (batch < 0 || dims - batch < 2) // whole_matrix_c1
+    return emitOpError() << "'batch' is " << batch << ", but 0 to " << dims - 2
+                         << " is wanted, as a matrix has two of the " << dims << " dims";
+  return success();
+}
+
+// Rows and columns are whole. An op that is not linear reads the matrix: sums are finished first.
+OpRule WholeMatrixOp::getRule() {
+  RuleBuilder builder;
+  auto batch = static_cast<int64_t>(getBatch());
+  TensorLoops dims =
+      builder.loops(getX(), 0, batch) + builder.loops(getX(), batch, -1, LoopKind::Whole);
+  builder.operand(dims).result(dims);
+  return builder.flops(0).kind(OpKind::View).zeroPreserving().take();
 }
 
 // The ops are pointwise in parameter and state, as AdamW. The ratio is not linear in the squares:

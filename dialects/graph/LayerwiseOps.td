@@ -1,4 +1,5 @@
-// Optimizers with a learning rate per tensor, from the norms of the tensor and of its update.
+// Optimizers that update a tensor as a whole: with a learning rate from the norms of the tensor and of its update, or
+// with the nearest orthogonal matrix.
 include "dialects/graph/GraphOpBase.td"
 
 def Graph_LambDirectionOp : Graph_Op<"lamb_direction", [Pure, Graph_Rule, Graph_Pointwise,
@@ -95,5 +96,26 @@ def Graph_LarsOp : Graph_Op<"lars", [Pure, Graph_Rule, Graph_Pointwise,
   let results = (outs Graph_FloatTensor:$new_param, Graph_FloatTensor:$new_buffer);
   let assemblyFormat = "$param `,` $grad `,` $buffer `lr` $lr `grad_scale` $grad_scale `ratio` $ratio `apply` $apply "
       "attr-dict `:` type($param)";
+  let hasVerifier = 1;
+}
+
+def Graph_WholeMatrixOp : Graph_Op<"whole_matrix", [Pure, Graph_Rule, AllTypesMatch<["x", "result"]>]> {
+  let summary = "Matrices of which no rank has only a part";
+  let description = [{
+    Returns `x`. Its first `batch` dims count matrices, which split over the mesh; all other dims are rows and columns
+    of a matrix, which do not: where ranks have parts of them, `dtc-partition` gathers them here. Makes no instruction
+    otherwise.
+
+    Constraints:
+    - (C1) `batch` is 0 or more, and leaves at least two dims.
+
+    Example:
+    ```mlir
+    %whole = graph.whole_matrix %part batch 1 : tensor<8x16x32xbf16>
+    ```
+  }];
+  let arguments = (ins Graph_FloatTensor:$x, DefaultValuedAttr<I64Attr, "0">:$batch);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$x (`batch` $batch^)? attr-dict `:` type($x)";
   let hasVerifier = 1;
 }

@@ -173,8 +173,8 @@ LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGr
       builder, getLoc(), getQ().getType(), getK().getType(), getV().getType(),
       needsBias ? getBias().getType() : Type(), getQ(), getK(), getV(), getResult(), getLse(),
       resultGrads[0], resultGrads[1], getLengths(), getBias(), getSlopes(), getDocuments(),
-      getSeed(), getStep(), getCausalAttr(), getSlidingAttr(), getPrefixAttr(), getSoftCapAttr(),
-      getScaleAttr(), getDropoutAttr(), getIdAttr(), getWindowsAttr());
+      getStarts(), getSeed(), getStep(), getCausalAttr(), getSlidingAttr(), getPrefixAttr(),
+      getSoftCapAttr(), getScaleAttr(), getDropoutAttr(), getIdAttr(), getWindowsAttr());
   if (needsBias)
     grads[biasIndex] = grad.getDbias();
   for (unsigned i = 0; i < 3; ++i)

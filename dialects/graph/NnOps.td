@@ -228,7 +228,12 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
     out = softmax(scale * q k^T + bias + mask) v per batch and head. q is [batch, queries, heads, head_dim], k is
     [batch, keys, kv_heads, head_dim], v and the result have a head_dim of their own; `lse` is f32 [batch, heads,
     queries], the logarithm of the softmax's denominator, saved for the backward pass. Query head h reads kv head h /
-    (heads / kv_heads). Query i is at the position of key i + keys - queries.
+    (heads / kv_heads).
+
+    Query i is at the position of key i + keys - queries. `starts` [2] have the positions of the first query and of the
+    first key instead, which a program computes: 0 to 2^29, and others count as the nearest of these. Masks and slopes
+    then compare positions, so that queries may be far behind all keys, or in front of them; lengths and bias count
+    queries and keys of the op, as without.
 
     Masks, each of which hides keys: `causal`, those after the query's position; `sliding` n, those before the last n,
     the query's own key included, and unless `causal` those after the next n, its own included, as well (ModernBERT,
@@ -251,10 +256,11 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
     Short form: without `lse`, `scale` (1 / sqrt(head_dim)), stream and key, which `dtc-complete-ops` adds.
 
     On the mesh batch and kv heads split, and query heads follow their kv head, as sinks, lengths, bias, slopes and
-    documents do; keys and head_dim are whole. Context parallelism may split queries, too: `dtc-partition` makes two
-    attentions of one that is causal, and refuses others whose scores depend on positions. Flops are 2 per batch, head,
-    query, key and head_dim of k and of v, causal or not, as Megatron-LM counts them; `sliding` reduces them by the
-    share of hidden keys. What lengths and documents hide is not known before the program runs, so they reduce nothing.
+    documents do; keys, head_dim and starts are whole. Context parallelism may split queries, too: `dtc-partition` makes
+    two attentions of one that is causal, and refuses others whose scores depend on positions. Flops are 2 per batch,
+    head, query, key and head_dim of k and of v, causal or not, as Megatron-LM counts them; `sliding` reduces them by
+    the share of hidden keys. What lengths, documents and starts hide is not known before the program runs, so they
+    reduce nothing.
 
     Constraints:
     - (C1) `q` and `k` have 4 dims.
@@ -266,7 +272,7 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
     - (C7) q, k, v and the result have the same element type.
     - (C8) `dropout` is from 0 to below 1.
     - (C9) stream and key are given together, or neither is.
-    - (C10) causal attention has at least as many keys as queries.
+    - (C10) causal attention has at least as many keys as queries, or `starts`.
     - (C11) `windows` are about batch, kv heads and their groups, and only with dropout.
     - (C12) the result has the dims of `q` with the head_dim of `v`.
     - (C13) `sliding` is 1 or more.
@@ -275,8 +281,9 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
     - (C16) `lengths` is [batch].
     - (C17) `bias` is f32 [batch, heads, queries, keys], with 1 for dims that share it.
     - (C18) `slopes` is [heads] in f32.
-    - (C19) `prefix` is 1 to keys, and only for causal attention that is not sliding.
+    - (C19) `prefix` is 1 to keys, or 1 and more with `starts`, and only for causal attention that is not sliding.
     - (C20) `documents` is [batch, keys], with as many keys as queries at least and without a `prefix`.
+    - (C21) `starts` is [2], and without `documents` and `dropout`, which index keys by where the op has them.
 
     Example:
     ```mlir
@@ -298,18 +305,22 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
       : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x24xf32>, tensor<4xf32>) -> tensor<?x8x4x24xf32>
     %packed = graph.attention %q, %k, %v documents %documents causal
       : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8xi32>) -> tensor<?x8x4x16xf32>
+    %late = graph.attention %q, %k, %v starts %starts causal sliding 4
+      : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<2xi32>) -> tensor<?x8x4x16xf32>
     ```
   }];
   let arguments = (ins Graph_FloatTensor:$q, Graph_FloatTensor:$k, Graph_FloatTensor:$v,
     Optional<Graph_FloatTensor>:$sinks, Optional<Graph_IntTensor>:$lengths, Optional<Graph_FloatTensor>:$bias,
-    Optional<Graph_FloatTensor>:$slopes, Optional<Graph_IntTensor>:$documents, Optional<Graph_Seed>:$seed,
-    Optional<Graph_Scalar>:$step, UnitAttr:$causal, OptionalAttr<I64Attr>:$sliding, OptionalAttr<I64Attr>:$prefix,
-    OptionalAttr<F64Attr>:$soft_cap, OptionalAttr<F64Attr>:$scale, DefaultValuedAttr<F64Attr, "0.0">:$dropout,
+    Optional<Graph_FloatTensor>:$slopes, Optional<Graph_IntTensor>:$documents, Optional<Graph_IntTensor>:$starts,
+    Optional<Graph_Seed>:$seed, Optional<Graph_Scalar>:$step, UnitAttr:$causal, OptionalAttr<I64Attr>:$sliding,
+    OptionalAttr<I64Attr>:$prefix, OptionalAttr<F64Attr>:$soft_cap, OptionalAttr<F64Attr>:$scale,
+    DefaultValuedAttr<F64Attr, "0.0">:$dropout,
     OptionalAttr<I64Attr>:$id, OptionalAttr<ArrayAttr>:$windows);
   let results = (outs Graph_FloatTensor:$result, Optional<Graph_FloatTensor>:$lse);
   let assemblyFormat = [{$q `,` $k `,` $v (`sinks` $sinks^)? (`lengths` $lengths^)? (`bias` $bias^)?
-      (`slopes` $slopes^)? (`documents` $documents^)? (`causal` $causal^)? (`sliding` $sliding^)? (`prefix` $prefix^)?
-      (`soft_cap` $soft_cap^)? (`scale` $scale^)? (`dropout` $dropout^)? (`id` $id^ `key` `(` $seed `,` $step `)`)?
+      (`slopes` $slopes^)? (`documents` $documents^)? (`starts` $starts^)? (`causal` $causal^)?
+      (`sliding` $sliding^)? (`prefix` $prefix^)? (`soft_cap` $soft_cap^)? (`scale` $scale^)?
+      (`dropout` $dropout^)? (`id` $id^ `key` `(` $seed `,` $step `)`)?
     attr-dict `:` functional-type(operands, results)}];
   // Builds attention with causal and sliding masks alone.
   let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Type":$lse, "::mlir::Value":$q, "::mlir::Value":$k,
@@ -317,8 +328,9 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
       "::mlir::UnitAttr":$causal, "::mlir::IntegerAttr":$sliding, "::mlir::FloatAttr":$softCap,
       "::mlir::FloatAttr":$scale, "::mlir::FloatAttr":$dropout, "::mlir::IntegerAttr":$id,
       "::mlir::ArrayAttr":$windows), [{
-    build($_builder, $_state, result, lse, q, k, v, sinks, ::mlir::Value(), ::mlir::Value(), ::mlir::Value(),
-          ::mlir::Value(), seed, step, causal, sliding, ::mlir::IntegerAttr(), softCap, scale, dropout, id, windows);
+    ::mlir::Value none;
+    build($_builder, $_state, result, lse, q, k, v, sinks, none, none, none, none, none, seed, step, causal, sliding,
+          ::mlir::IntegerAttr(), softCap, scale, dropout, id, windows);
   }]>];
   let extraClassDeclaration = [{
     // Returns the name that an operand has in the op's definition. A pass that can't handle every operand names those

@@ -155,7 +155,8 @@ struct AttentionLoops {
     builder.sequence({t, s}).channels({h, g, d});
   }
 
-  // Adds lengths, bias, slopes and documents. Bias and slopes stay in f32, as sinks do.
+  // Adds lengths, bias, slopes, documents and starts, which all ranks have whole. Bias and slopes
+  // stay in f32, as sinks do.
   template <typename OpTy> void addScores(RuleBuilder &builder, OpTy op) const {
     if (op.getLengths())
       builder.operand({q[0]});
@@ -165,6 +166,8 @@ struct AttentionLoops {
       builder.completeOperand({q[2]});
     if (op.getDocuments())
       builder.operand({k[0], k[1]});
+    if (op.getStarts())
+      builder.operand({DimLoops()});
   }
 
   TensorLoops q, k, v, out, lse, bias;
@@ -201,7 +204,7 @@ template <typename OpTy> OpRule attentionRule(OpTy op, OpRule rule) {
   rule.isCausal = op.getCausal();
   if (std::optional<uint64_t> prefix = op.getPrefix()) {
     auto keys = static_cast<double>(tensorType(op.getK()).getDimSize(1));
-    double share = static_cast<double>(*prefix) / keys;
+    double share = std::min(1.0, static_cast<double>(*prefix) / keys); // more beside starts
     rule.flopsPerPoint *= 1 + share * share;
     rule.modelShare = 1 / (1 + share * share);
   }

@@ -5,8 +5,8 @@
 
 namespace dtc {
 
-// The format in which a model is trained. With FP8 the products of linear layers are in 8 bits, and
-// everything beside them is as with BF16.
+// The format in which a model is trained. With FP8 the products of linear layers are of numbers of
+// 8 bits, and everything beside them is as with BF16.
 enum class Precision : uint8_t { F32, BF16, F16, FP8 };
 
 // The facts about a precision.
@@ -15,15 +15,14 @@ struct PrecisionRow {
   llvm::StringRef name; // in plans, stacks and flags
   Precision stored;     // the precision of parameters and activations in memory
   int bytes;            // bytes of one element of these
-  bool compiles;        // the compiler can lower it
 };
 
 // All precisions, in order.
 inline constexpr PrecisionRow kPrecisions[] = {
-    {Precision::F32, "f32", /*stored=*/Precision::F32, 4, /*compiles=*/true},
-    {Precision::BF16, "bf16", /*stored=*/Precision::BF16, 2, /*compiles=*/true},
-    {Precision::F16, "f16", /*stored=*/Precision::F16, 2, /*compiles=*/true},
-    {Precision::FP8, "fp8", /*stored=*/Precision::BF16, 2, /*compiles=*/false},
+    {Precision::F32, "f32", /*stored=*/Precision::F32, 4},
+    {Precision::BF16, "bf16", /*stored=*/Precision::BF16, 2},
+    {Precision::F16, "f16", /*stored=*/Precision::F16, 2},
+    {Precision::FP8, "fp8", /*stored=*/Precision::BF16, 2},
 };
 static_assert(isInOrder(kPrecisions));
 
@@ -38,7 +37,5 @@ inline std::optional<Precision> precisionFrom(llvm::StringRef name) {
 constexpr Precision storedAs(Precision precision) { return rowOf(kPrecisions, precision).stored; }
 // Returns the bytes of an element of a parameter or an activation.
 constexpr int bytesOf(Precision precision) { return rowOf(kPrecisions, precision).bytes; }
-// Returns true if the compiler can lower a model in that precision.
-constexpr bool isCompilable(Precision precision) { return rowOf(kPrecisions, precision).compiles; }
 
 } // namespace dtc

@@ -98,11 +98,11 @@ void AttentionOp::writeOut(OpBuilder &builder, llvm::function_ref<int64_t()> nex
     std::tie(seed, step) = readKey(builder, getLoc());
     stream = builder.getI64IntegerAttr(nextStream());
   }
-  replace(*this,
-          AttentionOp::create(builder, getLoc(), getResult().getType(), lse, getQ(), getK(), getV(),
-                              getSinks(), getLengths(), getBias(), getSlopes(), getDocuments(),
-                              seed, step, getCausalAttr(), getSlidingAttr(), getPrefixAttr(),
-                              getSoftCapAttr(), scale, getDropoutAttr(), stream, getWindowsAttr()));
+  replace(*this, AttentionOp::create(builder, getLoc(), getResult().getType(), lse, getQ(), getK(),
+                                     getV(), getSinks(), getLengths(), getBias(), getSlopes(),
+                                     getDocuments(), getStarts(), seed, step, getCausalAttr(),
+                                     getSlidingAttr(), getPrefixAttr(), getSoftCapAttr(), scale,
+                                     getDropoutAttr(), stream, getWindowsAttr()));
 }
 
 bool DropoutOp::isShort() { return !getId(); }

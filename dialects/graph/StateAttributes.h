@@ -7,6 +7,9 @@ namespace dtc::graph {
 
 // Attribute of a graph.parameter: the `rate` of the graph.observe by which it moves (f64).
 constexpr llvm::StringLiteral kRateAttr = "graph.rate";
+// Attribute of a graph.parameter: the micro-batches that a step has, each of which adds the same
+// value to that which the state takes (graph.observe last; i64).
+constexpr llvm::StringLiteral kCopiesAttr = "graph.copies";
 // Attribute of a graph.state: the elements along the last dim of its parameter of each of which it
 // has one number (i64).
 constexpr llvm::StringLiteral kBlockAttr = "graph.block";

@@ -11,9 +11,13 @@ using namespace dtc::graph;
 #define GET_OP_CLASSES
 #include "dialects/graph/StateOps.cpp.inc"
 
+#include "dialects/graph/StateEnums.cpp.inc"
+
 LogicalResult ObserveOp::verify() {
-  if (getKind() == ReduceKind::Max && getRate()) // observe_c2
-    return emitOpError("moves at a 'rate' by the mean or the sum of its value, not by a maximum");
+  bool isSummed = getKind() == ObserveKind::Mean || getKind() == ObserveKind::Sum;
+  if (getRate() && !isSummed) // observe_c2
+    return emitOpError("moves at a 'rate' by the mean or the sum of its value, not by '")
+           << stringifyObserveKind(getKind()) << "'";
   if (std::optional<llvm::APFloat> rate = getRate(); rate && !(rate->convertToDouble() > 0))
     return emitOpError() << "has a 'rate' of " << numberText(rate->convertToDouble())
                          << ", but a number greater than 0 is wanted"; // observe_c3
@@ -121,9 +125,9 @@ void BatchNormOp::writeOut(OpBuilder &builder, llvm::function_ref<int64_t()>) {
                                             getEpsilonAttr(), getPartsAttr());
   normalise->setDiscardableAttrs((*this)->getDiscardableAttrDictionary());
   Value result = normalise.getResult();
-  auto observe = [&](unsigned index, Value value) {
+  auto observe = [&](unsigned index, Value value, ObserveKind kind) {
     result = ObserveOp::create(builder, loc, result.getType(), result, getState()[index], value,
-                               ReduceKind::Mean, FloatAttr());
+                               kind, FloatAttr());
   };
   if (!held.empty()) {
     Value steps = AddOp::create(builder, loc, scalar,
@@ -137,12 +141,13 @@ void BatchNormOp::writeOut(OpBuilder &builder, llvm::function_ref<int64_t()>) {
                       : DivideOp::create(builder, loc, scalar, constant(1), steps).getResult();
     Value rest = SubtractOp::create(builder, loc, scalar, constant(1), share);
     auto moveTowards = [&](unsigned index, Value value) {
-      observe(index, AddOp::create(builder, loc, statistic, times(held[index], rest),
-                                   times(value, share)));
+      observe(index,
+              AddOp::create(builder, loc, statistic, times(held[index], rest), times(value, share)),
+              ObserveKind::Mean);
     };
     moveTowards(0, normalise.getMean());
     moveTowards(1, normalise.getUnbiased());
-    observe(2, steps);
+    observe(2, steps, ObserveKind::Last);
   }
   getResult().replaceAllUsesWith(result);
   (*this)->erase();

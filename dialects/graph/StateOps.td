@@ -1,5 +1,6 @@
 // State that a step changes without a gradient, and batch norm, which keeps some.
 include "dialects/graph/GraphOpBase.td"
+include "dialects/graph/StateKinds.td"
 
 def Graph_DetachOp : Graph_Op<"detach", [Pure, AllTypesMatch<["x", "result"]>]> {
   let summary = "The same tensor, through which no gradient flows";
@@ -24,8 +25,11 @@ def Graph_ObserveOp : Graph_Op<"observe", [Pure, Graph_Rule, Graph_Gradient, All
     Returns `x`. At the end of the step `state`, a frozen parameter, takes the `mean` or the `sum` of `value` over
     micro-batches. A mean or sum over the samples of a micro-batch is over those on all ranks, as everywhere in
     graph IR. With `max` it takes a maximum over the samples of the step: a `graph.reduce max` over the batch, or
-    the `graph.maximum` of such a one and of what no sample changes. Such a step has one micro-batch. Every op that
-    reads `state` in the step sees the old value. A step that is skipped, since its gradients are not finite, leaves
+    the `graph.maximum` of such a one and of what no sample changes. Such a step has one micro-batch. With `last` it
+    takes the value of the last micro-batch, which may be any function of what no sample changes, and of sums, means
+    and maxima over samples, which ranks finish before others read them. Where it has some of those, it is of the
+    whole batch, and such a step has one micro-batch; else the step may have several. Every op that reads `state` in
+    the step sees the old value. A step that is skipped, since its gradients are not finite, leaves
     the state as it is, and so does evaluation.
 
     `value` takes the way of a gradient of `state`: `dtc-differentiate` returns it in the gradient's place, and
@@ -46,13 +50,14 @@ def Graph_ObserveOp : Graph_Op<"observe", [Pure, Graph_Rule, Graph_Gradient, All
     ```mlir
     %z = graph.observe mean %y, %running_mean, %new : tensor<?x64x8x8xf32>, tensor<64xf32>
     %a = graph.observe max %y, %peak, %largest : tensor<?x64x8x8xf32>, tensor<64xf32>
+    %b = graph.observe last %a, %count, %next : tensor<?x64x8x8xf32>, tensor<f32>
     %t = graph.observe sum %tokens, %correction, %uses rate 0.001 : tensor<?x128x16xf32>, tensor<8xf32>
     ```
   }];
   let arguments = (ins Graph_Tensor:$x, Graph_FloatTensor:$state, Graph_FloatTensor:$value,
-      Graph_ReduceKindAttr:$kind, OptionalAttr<F64Attr>:$rate);
+      Graph_ObserveKind:$kind, OptionalAttr<F64Attr>:$rate);
   let results = (outs Graph_Tensor:$result);
-  let assemblyFormat = [{`` $kind $x `,` $state `,` $value (`rate` $rate^)? attr-dict `:` type($x) `,`
+  let assemblyFormat = [{$kind $x `,` $state `,` $value (`rate` $rate^)? attr-dict `:` type($x) `,`
     type($state)}];
   let hasVerifier = 1;
 }

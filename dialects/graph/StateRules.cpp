@@ -37,7 +37,8 @@ LogicalResult FinishOp::buildGradient(OpBuilder &, ValueRange resultGrads, Array
   return success();
 }
 
-// The value stands where the gradient of the state would. What gives it has no gradient.
+// The value stands where the gradient of the state would. What gives it has no gradient. The last
+// of several micro-batches has the value of each, whose sum the update divides (kCopiesAttr).
 LogicalResult ObserveOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                        ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(3, Value());
@@ -47,7 +48,7 @@ LogicalResult ObserveOp::buildGradient(OpBuilder &builder, ValueRange resultGrad
   grads[1] = getValue();
   auto microBatches =
       (*this)->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(kMicroBatchesAttr);
-  if (getKind() == ReduceKind::Mean && microBatches && microBatches.getInt() > 1)
+  if (getKind() == ObserveKind::Mean && microBatches && microBatches.getInt() > 1)
     grads[1] =
         ScaleOp::create(builder, getLoc(), getValue(),
                         builder.getF64FloatAttr(1 / static_cast<double>(microBatches.getInt())));

@@ -1,6 +1,7 @@
 // Forms of optimizer state in few bits: checks, rules and scalar bodies.
 #include "dialects/graph/StoredOps.h"
 
+#include "dialects/graph/BitPoints.h"
 #include "dialects/graph/RandomOps.h"
 #include "dialects/graph/RandomPoints.h"
 #include "dialects/graph/RuleBuilder.h"
@@ -17,27 +18,10 @@ constexpr int kDroppedBits = 20, kCodesOfOne = 127 * 8;
 constexpr int kLargestCode = 127, kLargestCodeOfSquare = 255;
 constexpr int kSignBit = 7, kRandomBits = 16;
 
-// Builds arithmetic on the bits of numbers.
-class Bits {
+// Builds the scales of blocks.
+class Bits : public BitPoints {
 public:
-  explicit Bits(PointBuilder &b) : builder(b.builder), i32(builder.getI32Type()) {}
-
-  Value word(int64_t value) {
-    return arith::ConstantOp::create(builder,
-                                     builder.getI32IntegerAttr(static_cast<int32_t>(value)));
-  }
-  Value of(Value number) { return arith::BitcastOp::create(builder, i32, number); }
-  Value number(Value bits) { return arith::BitcastOp::create(builder, builder.getF32Type(), bits); }
-  Value add(Value a, Value c) { return arith::AddIOp::create(builder, a, c); }
-  Value sub(Value a, Value c) { return arith::SubIOp::create(builder, a, c); }
-  Value mask(Value a, int64_t bits) { return arith::AndIOp::create(builder, a, word(bits)); }
-  Value join(Value a, Value c) { return arith::OrIOp::create(builder, a, c); }
-  Value left(Value a, int64_t bits) { return arith::ShLIOp::create(builder, a, word(bits)); }
-  Value right(Value a, int64_t bits) { return arith::ShRUIOp::create(builder, a, word(bits)); }
-  Value least(Value a, int64_t limit) { return arith::MinSIOp::create(builder, a, word(limit)); }
-  Value isBelow(Value a, int64_t limit) {
-    return arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, a, word(limit));
-  }
+  using BitPoints::BitPoints;
 
   // Returns the bits of the least power of two that is not below `largest`, which is 0 or more: the
   // exponent, rounded up; from 2^-126 to 2^127, and 0 for 0.
@@ -47,10 +31,6 @@ public:
   }
   // Returns 1 / scale of the bits of a scale, exactly; a large number for 0.
   Value inverseOf(Value scale) { return number(sub(word(int64_t(254) << 23), scale)); }
-
-private:
-  ImplicitLocOpBuilder &builder;
-  Type i32;
 };
 
 // Returns the random word of the element, from the operands and indices of buildPoint.

@@ -1,6 +1,7 @@
 // Finds views: tensors that have the elements of another one in another shape.
 #include "dialects/graph/Views.h"
 
+#include "dialects/graph/LayerwiseOps.h"
 #include "dialects/graph/ShapeOps.h"
 #include "dialects/graph/StateOps.h"
 
@@ -10,7 +11,7 @@ namespace dtc::graph {
 
 // Names the ops whose rules have OpKind::View: planning asks so often that building a rule for the
 // answer took an eighth of its time.
-bool isView(Operation *op) { return isa_and_nonnull<ReshapeOp, FinishOp>(op); }
+bool isView(Operation *op) { return isa_and_nonnull<ReshapeOp, FinishOp, WholeMatrixOp>(op); }
 
 Value rootOf(Value value) {
   while (isView(value.getDefiningOp()))

@@ -11,11 +11,12 @@
 namespace dtc::cpu {
 
 // out = softmax(scale * q k^T + bias + mask) v, in blocks with a running maximum; the score matrix
-// is never stored. Query i is at the position of key i + keys - queries; causal: it sees keys up to
-// its position. Query head h reads kv head h / (heads/kvHeads); heads % kvHeads == 0. A query that
-// sees no key gives zeros, and -inf for lse. With documents it sees keys of the number that its own
-// key has. With sinks the softmax's sum, and so lse, has one more term for each query, whose score
-// is that of its head and which has no value: lse of a query that sees no key is its sink.
+// is never stored. Query i is at the position of key i + keys - queries, or at that which starts
+// say; causal: it sees keys up to its position. Query head h reads kv head h / (heads/kvHeads);
+// heads % kvHeads == 0. A query that sees no key gives zeros, and -inf for lse. With documents it
+// sees keys of the number that its own key has. With sinks the softmax's sum, and so lse, has one
+// more term for each query, whose score is that of its head and which has no value: lse of a query
+// that sees no key is its sink.
 //   q       [batch, queries, heads, headDim]
 //   k       [batch, keys, kvHeads, headDim]
 //   v       [batch, keys, kvHeads, valueDim]
@@ -26,6 +27,9 @@ namespace dtc::cpu {
 // `globalBatch0` and `totalHeads` give the position of this rank's heads and batch in the whole, so
 // that dropout does not depend on the plan. Source: Dao 2023, arXiv:2307.08691.
 struct AttentionArgs {
+  // Starts beyond this count as this, on every device, so that sums of positions fit in 32 bits.
+  static constexpr int32_t kMostPosition = 1 << 29;
+
   const float *q, *k, *v;
   float *out, *lse;
   int64_t batch, queries, keys, heads, kvHeads, headDim;
@@ -38,9 +42,10 @@ struct AttentionArgs {
   // The number of last keys that a query sees, its own included; 0: all. Unless causal, it sees as
   // many of the keys that follow.
   int64_t window = 0;
-  float softCap = 0;                // above 0, scaled scores s become softCap * tanh(s / softCap)
-  int64_t valueDim = 0;             // 0: headDim
-  int64_t prefix = 0;               // number of first keys that all queries see. Causal only
+  float softCap = 0;    // above 0, scaled scores s become softCap * tanh(s / softCap)
+  int64_t valueDim = 0; // 0: headDim
+  // The number of first keys, or of positions from 0 on, that all queries see. Causal only
+  int64_t prefix = 0;
   const int32_t *lengths = nullptr; // [batch]: number of first keys that a sample has; null: all
   // Added to scaled and capped scores; null: nothing. -1e30 and less hides the key.
   const float *bias = nullptr;
@@ -51,6 +56,9 @@ struct AttentionArgs {
   const int32_t *documents = nullptr;
   // [heads]: the score of each head's sink, not scaled; null: none. Forward only
   const float *sinks = nullptr;
+  // [2]: the positions of the first query and of the first key, 0 to kMostPosition; null: the last
+  // query is at the position of the last key. Not with documents or dropout
+  const int32_t *starts = nullptr;
   int64_t sampleKeys = INT64_MAX; // set by the kernels: the length of one sample
   // [batch, keys], set by the kernels: the first key of each key's document, and one past its last
   const int32_t *documentBegin = nullptr, *documentEnd = nullptr;

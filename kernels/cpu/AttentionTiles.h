@@ -177,7 +177,7 @@ public:
              (at.query + row) * strides.query + at.key * strides.key;
     varies = strides.key > 0;
     slope = args.slopes ? args.slopes[at.head] * kLog2E : 0;
-    distance = static_cast<float>(at.query + row + args.keys - args.queries - at.key);
+    distance = static_cast<float>(at.query + row + keyOfFirstQuery(args) - at.key);
   }
 
   // Returns what is added to keys [j, j + kLanes) of the block.

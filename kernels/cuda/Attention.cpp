@@ -60,7 +60,7 @@ int widestDim(const AttentionParams &p) { return std::max(p.headDim, p.valueDim)
 // True if the mask and the scores are those of the tensor-core kernels.
 bool isPlain(const AttentionParams &p) {
   return p.softCap == 0 && p.prefix == 0 && (p.causal || p.window == 0) && !p.hasLengths &&
-         !p.hasSlopes && !p.hasDocuments && p.biasSizes[0] == 0 &&
+         !p.hasSlopes && !p.hasDocuments && !p.hasStarts && p.biasSizes[0] == 0 &&
          (p.valueDim == 0 || p.valueDim == p.headDim);
 }
 
@@ -110,6 +110,13 @@ std::string check(const AttentionParams &p) {
     return "attention: documents with a prefix of " + number(p.prefix) + ", " + number(p.queries) +
            " queries and " + number(p.keys) +
            " keys; they have no prefix, and as many keys at least";
+  // Rejects what would overflow, or index keys by where the op has them.
+  if (p.hasStarts && (p.hasDocuments || p.keptFrom > 0))
+    return std::string("attention: starts with ") + (p.hasDocuments ? "documents" : "dropout");
+  if (int32_t most = std::max({p.queries, p.keys}); p.hasStarts && most >= kMostPosition)
+    return "attention: starts with " + number(most) + " tokens; they are for fewer than 2^29";
+  if (p.hasStarts && p.window >= 2 * int64_t(kMostPosition))
+    return "attention: starts with a window of " + number(p.window) + " keys; want one below 2^30";
   if (p.biasSizes[0] != 0) {
     int32_t sizes[] = {p.batch, p.heads, p.queries, p.keys};
     for (int dim = 0; dim < 4; ++dim)

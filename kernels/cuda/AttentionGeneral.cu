@@ -2,9 +2,10 @@
 // plain f32 FMAs: for f32 programs, and 16-bit ones whose rows are not whole 16 bytes.
 //
 // Formulas and shapes are those of AttentionForward.cu and AttentionBackward.cu. Only these kernels
-// have soft caps, prefixes, lengths, documents, bias, slopes and another head dim of values, which
-// lies in tiles of the larger of both. With a soft cap c of scores, P is that of the capped scores
-// t = c tanh(s / c), to which bias is added, and dS is multiplied by 1 - (t / c)^2.
+// have soft caps, prefixes, lengths, documents, bias, slopes, sinks beside dropout, positions that
+// start elsewhere, and another head dim of values, which lies in tiles of the larger of both. With
+// a soft cap c of scores, P is that of the capped scores t = c tanh(s / c), to which bias is added,
+// and dS is multiplied by 1 - (t / c)^2.
 //
 // Launch: blocks of 16 x 16 threads, one per 64 queries (32 for padded head dims above 128) and
 // head. Gradients: Queries, which writes delta too, then Keys, one block per 64 (32) keys and kv

@@ -6,14 +6,21 @@
 
 namespace dtc::cuda {
 
-// Returns the first key that a query sees.
+// Returns the first key that a query sees. `offset` is the index of the key at the position of
+// query 0.
+DTC_DEVICE int firstKey(const AttentionParams &p, int query, int offset) {
+  return p.window > 0 ? greatest(0, query + 1 + offset - p.window) : 0;
+}
 DTC_DEVICE int firstKey(const AttentionParams &p, int query) {
-  return p.window > 0 ? greatest(0, query + 1 + p.keys - p.queries - p.window) : 0;
+  return firstKey(p, query, p.keys - p.queries);
 }
 // Returns one past the last key that a query sees. Windows on both sides are SampleMask's, as the
 // tensor-core kernels have no registers left for them.
+DTC_DEVICE int endKey(const AttentionParams &p, int query, int offset) {
+  return p.causal ? greatest(0, least(p.keys, query + 1 + offset)) : p.keys;
+}
 DTC_DEVICE int endKey(const AttentionParams &p, int query) {
-  return p.causal ? greatest(0, least(p.keys, query + 1 + p.keys - p.queries)) : p.keys;
+  return endKey(p, query, p.keys - p.queries);
 }
 // True if the query sees the key.
 DTC_DEVICE bool sees(const AttentionParams &p, int query, int key) {
@@ -25,15 +32,20 @@ DTC_DEVICE bool allSeen(const AttentionParams &p, int query, int rows, int key, 
          key >= firstKey(p, query + rows - 1);
 }
 // Returns the first query that may see key `key` or a later one.
+DTC_DEVICE int firstQuery(const AttentionParams &p, int key, int offset) {
+  return p.causal ? greatest(0, key - offset) : 0;
+}
 DTC_DEVICE int firstQuery(const AttentionParams &p, int key) {
-  return p.causal ? greatest(0, key + p.queries - p.keys) : 0;
+  return firstQuery(p, key, p.keys - p.queries);
 }
 // Returns one past the last query that may see some of keys [key, key + columns).
-DTC_DEVICE int endQuery(const AttentionParams &p, int key, int columns) {
+DTC_DEVICE int endQuery(const AttentionParams &p, int key, int columns, int offset,
+                        bool isWindowed) {
   int last = least(p.keys, key + columns) - 1;
-  return p.window > 0 && p.window < p.keys
-             ? greatest(0, least(p.queries, last + p.queries - p.keys + p.window))
-             : p.queries;
+  return isWindowed ? greatest(0, least(p.queries, last - offset + p.window)) : p.queries;
+}
+DTC_DEVICE int endQuery(const AttentionParams &p, int key, int columns) {
+  return endQuery(p, key, columns, p.keys - p.queries, p.window > 0 && p.window < p.keys);
 }
 
 // The head dim of values and results.
@@ -41,20 +53,32 @@ DTC_DEVICE int valueDim(const AttentionParams &p) {
   return p.valueDim > 0 ? p.valueDim : p.headDim;
 }
 
-// The keys that queries of one sample see, with lengths, prefixes, documents and windows on both
-// sides, which only the general kernels have.
+// Returns the position of the first query, or of the first key, that starts have: 0 to 2^29, as
+// AttentionArgs::kMostPosition.
+DTC_DEVICE int startOf(const AttentionParams &p, int which) {
+  return greatest(0, least(p.starts[which], kMostPosition));
+}
+// Returns the index of the key at the position of query 0, which may be none of the keys.
+DTC_DEVICE int keyOfFirstQuery(const AttentionParams &p) {
+  return p.hasStarts ? startOf(p, 0) - startOf(p, 1) : p.keys - p.queries;
+}
+
+// The keys that queries of one sample see, with lengths, prefixes, documents, positions that start
+// elsewhere and windows on both sides, which only the general kernels have.
 struct SampleMask {
   int keys;                 // the number of first keys that the sample has
+  int offset, prefix;       // the key of query 0, and the number of first keys that all see
   const int32_t *documents; // the number of each key's document; null: all are of one
   DTC_DEVICE SampleMask(const AttentionParams &p, int batchIndex)
       : keys(p.hasLengths ? least(p.keys, p.lengths[batchIndex]) : p.keys),
+        offset(keyOfFirstQuery(p)), prefix(p.hasStarts ? p.prefix - startOf(p, 1) : p.prefix),
         documents(p.hasDocuments ? p.documents + static_cast<int64_t>(batchIndex) * p.keys
                                  : nullptr) {}
 
   // Returns the first key, or one past the last, of the document of the key at a query's position.
   // Searches by halves: numbers do not fall, and the range is within the sample even if they do.
   DTC_DEVICE int documentBound(const AttentionParams &p, int query, bool isEnd) const {
-    int own = query + p.keys - p.queries, number = documents[own];
+    int own = query + offset, number = documents[own];
     int low = isEnd ? own + 1 : 0, high = isEnd ? p.keys : own;
     while (low < high) {
       int middle = low + (high - low) / 2;
@@ -66,7 +90,7 @@ struct SampleMask {
   }
   // Returns the first key that the queries of a block see, whose first one is given.
   DTC_DEVICE int blockBegin(const AttentionParams &p, int query) const {
-    int first = firstKey(p, query);
+    int first = firstKey(p, query, offset);
     return documents ? greatest(first, documentBound(p, query, false)) : first;
   }
   // Returns one past the last key that the queries of a block see, whose last one is given.
@@ -77,38 +101,39 @@ struct SampleMask {
 
   // Returns one past the last key that a query sees.
   DTC_DEVICE int endKey(const AttentionParams &p, int query) const {
-    int end = hasNext(p) ? query + p.keys - p.queries + p.window : cuda::endKey(p, query);
-    return greatest(0, least(keys, greatest(end, p.prefix)));
+    int end = hasNext(p) ? query + offset + p.window : cuda::endKey(p, query, offset);
+    return greatest(0, least(keys, greatest(end, prefix)));
   }
   // True if the query sees the key.
   DTC_DEVICE bool sees(const AttentionParams &p, int query, int key) const {
-    return key >= firstKey(p, query) && key < endKey(p, query) &&
-           (!documents || documents[key] == documents[query + p.keys - p.queries]);
+    return key >= firstKey(p, query, offset) && key < endKey(p, query) &&
+           (!documents || documents[key] == documents[query + offset]);
   }
   // Returns one past the last query that may see some of keys [key, key + columns).
   DTC_DEVICE int endQuery(const AttentionParams &p, int key, int columns) const {
-    int end = cuda::endQuery(p, key, columns);
+    bool isWindowed = p.window > 0 && (p.hasStarts || p.window < p.keys);
+    int end = cuda::endQuery(p, key, columns, offset, isWindowed);
     if (!documents)
       return end;
-    int last = least(p.keys, key + columns) - 1 + p.queries - p.keys; // the last key's own query
-    return last < 0 ? end : least(end, documentBound(p, last, true) + p.queries - p.keys);
+    int last = least(p.keys, key + columns) - 1 - offset; // the last key's own query
+    return last < 0 ? end : least(end, documentBound(p, last, true) - offset);
   }
   // Returns the first query that may see key `key` or a later one.
   DTC_DEVICE int firstQuery(const AttentionParams &p, int key) const {
-    int own = key + p.queries - p.keys, first = firstOfAll(p, key);
+    int own = key - offset, first = firstOfAll(p, key);
     if (!documents || own < 0)
       return first;
-    return greatest(first, documentBound(p, own, false) + p.queries - p.keys);
+    return greatest(first, documentBound(p, own, false) - offset);
   }
   // Returns the first query that may see key `key` or a later one if all keys are of one document.
   DTC_DEVICE int firstOfAll(const AttentionParams &p, int key) const {
     if (hasNext(p))
-      return key >= keys ? p.queries : greatest(0, key + p.queries - p.keys + 1 - p.window);
-    return key >= keys ? p.queries : (key < p.prefix ? 0 : cuda::firstQuery(p, key));
+      return key >= keys ? p.queries : greatest(0, key - offset + 1 - p.window);
+    return key >= keys ? p.queries : (key < prefix ? 0 : cuda::firstQuery(p, key, offset));
   }
-  // True if a query sees keys behind its own, and not all of them.
+  // True if a query sees keys behind its own, and maybe not all of them.
   DTC_DEVICE static bool hasNext(const AttentionParams &p) {
-    return !p.causal && p.window > 0 && p.window < p.queries + p.keys;
+    return !p.causal && p.window > 0 && (p.hasStarts || p.window < p.queries + p.keys);
   }
 };
 
@@ -117,7 +142,7 @@ struct SampleMask {
 class AddedScores {
 public:
   DTC_DEVICE AddedScores(const AttentionParams &p, int batchIndex, int head)
-      : isSome(p.biasSizes[0] > 0 || p.hasSlopes), offset(p.keys - p.queries) {
+      : isSome(p.biasSizes[0] > 0 || p.hasSlopes), offset(keyOfFirstQuery(p)) {
     if (p.biasSizes[0] > 0) {
       const int32_t *sizes = p.biasSizes;
       queryStride = sizes[2] > 1 ? sizes[3] : 0;

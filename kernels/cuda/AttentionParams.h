@@ -10,6 +10,9 @@ struct HeadStrides {
   int64_t batch, token, head;
 };
 
+// Starts beyond this count as this, so that sums of positions fit in 32 bits.
+constexpr int32_t kMostPosition = 1 << 29;
+
 // Tensors have the kernel's type, except lse and delta, which are f32 [batch, heads, queries], and
 // bias, slopes and sinks, which are f32.
 // Query head h reads kv head h / (heads / kvHeads).
@@ -26,19 +29,19 @@ struct AttentionParams {
   const int32_t *lengths;
   const float *bias, *slopes;
   float *dbias;
-  const int32_t *documents;
+  const int32_t *documents, *starts;
   const float *sinks; // of the forward pass only; kernels/cpu/AttentionArgs.h defines it
 
   HeadStrides qStrides, kStrides, vStrides, outStrides, doutStrides, dqStrides, dkStrides,
       dvStrides;
   int32_t batch, queries, keys, heads, kvHeads, headDim;
-  int32_t causal; // 1: query i sees keys j <= i + keys - queries
+  int32_t causal; // 1: query i sees keys j <= i + keys - queries, or up to the position of starts
   int32_t window; // number of last keys that a query sees, unless causal of next ones too; 0: all
   float scale;
   float softCap;    // above 0, scaled scores s become softCap * tanh(s / softCap); 0: none
   int32_t valueDim; // head dim of v and out; 0: headDim
   int32_t prefix;   // number of first keys that all queries see
-  int32_t hasLengths, hasSlopes, hasDocuments, hasSinks; // 1: they are read
+  int32_t hasLengths, hasSlopes, hasDocuments, hasSinks, hasStarts; // 1: they are read
   int32_t biasSizes[4];    // samples, heads, queries and keys of bias, or 1; 0: none
   int32_t hasBiasGradient; // 1: dbias is written
 

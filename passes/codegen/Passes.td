@@ -6,7 +6,8 @@ def SplitSums : Pass<"dtc-split-sums", "::mlir::ModuleOp"> {
   let description = [{
     Rewrites a sum over rows, or the parameter gradients of a norm, into sums of parts of the rows and the sum of
     these, if few blocks would compute it otherwise. Squares of tensors that are only summed, as for the norm of all
-    gradients, are added up chunk by chunk, several tensors per launch, and then over all chunks. Works on flat
+    gradients, are added up chunk by chunk, several tensors per launch, and then over all chunks. The largest magnitude
+    of a long tensor (`graph.amax`) is that of its parts' ones. Works on flat
     functions of static, local shapes, before `dtc-form-kernels`, and only for GPUs. The parts depend on shapes alone,
     so that every GPU adds up in the same order.
     ```mlir

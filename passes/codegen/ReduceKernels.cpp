@@ -1,8 +1,10 @@
-// Kernels of reduce over any dims and of sum_squares.
+// Kernels of reduce over any dims, of sum_squares and of amax.
+#include "dialects/graph/EightBitOps.h"
 #include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/OptimizerOps.h"
 #include "dialects/graph/ShapeOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/codegen/KernelFunction.h"
 #include "passes/codegen/KernelModels.h"
 #include "passes/codegen/RowShape.h"
@@ -44,6 +46,21 @@ SmallVector<ReduceDim> mergedDims(ReduceOp op) {
   return dims;
 }
 
+// Returns the dims of x for largest magnitudes: those that are kept, and two that are reduced, so
+// that threads share out even the elements of a single result.
+SmallVector<ReduceDim> chunkedDims(AmaxOp op) {
+  constexpr int64_t chunk = 4096;
+  auto x = cast<RankedTensorType>(op.getX().getType());
+  int64_t rows = op.getType().getNumElements(), size = 1;
+  for (int64_t dim : x.getShape().drop_front(static_cast<size_t>(op.getType().getRank())))
+    size *= dim;
+  bool isReduced = x.getRank() > op.getType().getRank();
+  int64_t columns = size % chunk == 0 ? std::min(size, chunk) : isReduced ? x.getShape().back() : 1;
+  if (columns == 0)
+    return {{rows, false, nullptr}, {0, true, nullptr}};
+  return {{rows, false, nullptr}, {size / columns, true, nullptr}, {columns, true, nullptr}};
+}
+
 // A reduction in which the innermost dim is a row of vectors. If that dim is reduced, its lanes are
 // added up at the end; otherwise each lane is a separate column. The lanes are several sums side by
 // side, so the error grows with the row's length divided by their number. One unit computes each
@@ -51,14 +68,13 @@ SmallVector<ReduceDim> mergedDims(ReduceOp op) {
 class Reduction {
 public:
   explicit Reduction(ReduceOp op)
-      : dims(mergedDims(op)), isMax(op.getKind() == ReduceKind::Max),
-        factor(op.getScale().convertToDouble()) {
-    for (const ReduceDim &dim : ArrayRef(dims).drop_back())
-      (dim.isReduced ? inner : rows) *= dim.size;
-    columns = dims.back().size;
-    reducesColumns = dims.back().isReduced;
+      : Reduction(mergedDims(op), op.getKind() == ReduceKind::Max, minusInfinity) {
+    factor = op.getScale().convertToDouble();
     if (op.getKind() == ReduceKind::Mean)
       factor /= inner * (reducesColumns ? columns : 1);
+  }
+  explicit Reduction(AmaxOp op) : Reduction(chunkedDims(op), /*isMax=*/true, /*least=*/0) {
+    isOfMagnitudes = true;
   }
 
   int64_t range() const {
@@ -93,11 +109,19 @@ public:
 private:
   static constexpr int64_t blockColumns = rowSumColumns;
 
+  Reduction(SmallVector<ReduceDim> reduced, bool isMax, double least)
+      : dims(std::move(reduced)), isMax(isMax), leastOfMax(least) {
+    for (const ReduceDim &dim : ArrayRef(dims).drop_back())
+      (dim.isReduced ? inner : rows) *= dim.size;
+    columns = dims.back().size;
+    reducesColumns = dims.back().isReduced;
+  }
+
   RowShape units() const { return {rows, inner * columns}; }
 
   void emitRow(KernelBuilder &k, Value row) const {
     int64_t width = k.laneCount(columns);
-    double none = isMax ? minusInfinity : 0;
+    double none = isMax ? leastOfMax : 0;
     WindowAttr window = dims.back().window;
     Value limit = window ? k.validSize(window) : Value();
     auto addRow = [&](Value base, ValueRange carried) {
@@ -106,6 +130,8 @@ private:
             Value x = k.keep(k.load(k.operand(0), k.add(base, column), lanes), none, lanes);
             if (window)
               x = k.keepBelow(x, none, column, limit);
+            if (isOfMagnitudes)
+              x = math::AbsFOp::create(k.builder, k.loc, x);
             return {combine(k, now[0], x)};
           });
     };
@@ -157,7 +183,7 @@ private:
   }
 
   Value neutral(KernelBuilder &k, int64_t width) const {
-    return k.splat(isMax ? minusInfinity : 0, width);
+    return k.splat(isMax ? leastOfMax : 0, width);
   }
   Value combine(KernelBuilder &k, Value total, Value x) const {
     return isMax ? k.maxF(total, x) : k.addF(total, x);
@@ -170,8 +196,9 @@ private:
   }
 
   SmallVector<ReduceDim> dims;
-  bool isMax, reducesColumns;
-  double factor;       // `scale`; divided by the count for a mean
+  bool isMax, reducesColumns = false, isOfMagnitudes = false;
+  double leastOfMax;
+  double factor = 1;   // `scale`; divided by the count for a mean
   int64_t rows = 1;    // results, or rows of results
   int64_t inner = 1;   // elements per result, not counting a reduced innermost dim
   int64_t columns = 1; // size of the innermost dim
@@ -224,9 +251,16 @@ private:
   }
 };
 
+struct AmaxKernel : KernelOpInterface::ExternalModel<AmaxKernel, AmaxOp> {
+  int64_t getKernelRange(Operation *op) const { return Reduction(cast<AmaxOp>(op)).range(); }
+  KernelUnit getKernelUnit(Operation *op) const { return Reduction(cast<AmaxOp>(op)).unit(); }
+  void emitKernel(Operation *op, KernelBuilder &k) const { Reduction(cast<AmaxOp>(op)).emit(k); }
+};
+
 } // namespace
 
 void dtc::attachReduceKernels(MLIRContext *context) {
+  AmaxOp::attachInterface<AmaxKernel>(*context);
   ReduceOp::attachInterface<ReduceKernel>(*context);
   SumSquaresOp::attachInterface<SumSquaresKernel>(*context);
 }

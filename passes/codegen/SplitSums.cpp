@@ -1,5 +1,6 @@
 // Splits long sums into two steps, so that a GPU uses all its multiprocessors for them (pass
 // dtc-split-sums).
+#include "dialects/graph/EightBitOps.h"
 #include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/GradientOps.h"
 #include "dialects/graph/HostMemory.h"
@@ -10,6 +11,7 @@
 #include "passes/codegen/SumParts.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/MathExtras.h"
+#include <numeric>
 
 namespace dtc {
 #define GEN_PASS_DEF_SPLITSUMS
@@ -96,6 +98,27 @@ void splitNorm(Operation *op, Value x, Value mean, Value rstd, Value dy) {
   SmallVector<Type> types(op->getNumResults(), partsOf(rows.parts, {columns}, op->getContext()));
   auto parts = NormParamGradPartsOp::create(builder, op->getLoc(), types, x, rstd, dy, mean);
   replaceBySum(op, parts, 1);
+}
+
+// Makes two steps of the largest magnitude of a long tensor, as every block of a GPU has a result
+// of its own. A maximum is the same in any order.
+void splitAmax(AmaxOp op) {
+  constexpr int64_t leastElements = 4096; // of a part, which are 16 loads a thread
+  RankedTensorType x = typeOf(op.getX());
+  int64_t size = x.getNumElements(), parts = std::gcd(size, wantedSumBlocks);
+  while (parts > 1 && size / parts < leastElements)
+    parts /= 2;
+  if (parts < 2 || typeOf(op.getResult()).getRank() > 0)
+    return;
+  OpBuilder builder(op);
+  auto cut = ReshapeOp::create(builder, op.getLoc(),
+                               RankedTensorType::get({parts, size / parts}, x.getElementType()),
+                               op.getX());
+  auto first =
+      AmaxOp::create(builder, op.getLoc(), partsOf(parts, {}, op.getContext()), cut.getResult());
+  copyLabels(op, cut);
+  copyLabels(op, first);
+  op.getXMutable().assign(first.getResult());
 }
 
 // The properties that tensors must share to have their squares added up together: element type and
@@ -245,6 +268,8 @@ struct SplitSums : dtc::impl::SplitSumsBase<SplitSums> {
         continue;
       if (auto reduce = dyn_cast<ReduceOp>(op))
         splitRows(reduce);
+      else if (auto amax = dyn_cast<AmaxOp>(op))
+        splitAmax(amax);
       else if (auto layer = dyn_cast<LayerNormParamGradOp>(op))
         splitNorm(layer, layer.getX(), layer.getMean(), layer.getRstd(), layer.getDy());
       else if (auto rms = dyn_cast<RmsNormParamGradOp>(op))

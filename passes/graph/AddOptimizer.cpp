@@ -2,6 +2,7 @@
 #include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/OptimizerOps.h"
 #include "passes/graph/LayerwiseStep.h"
+#include "passes/graph/MuonStep.h"
 #include "passes/graph/Passes.h"
 #include "passes/graph/StateForm.h"
 
@@ -44,7 +45,10 @@ public:
       : module(module), kind(optimizer.kind), stateType(optimizer.state), options(options),
         builder(module.getContext()), loc(module.getLoc()),
         scalar(RankedTensorType::get({}, builder.getF32Type())), rows(rowsOfWeightedMean(module)),
-        hasBeside(module.lookupSymbol(graph::kPrepareFunction) != nullptr) {}
+        hasBeside(module.lookupSymbol(graph::kPrepareFunction) != nullptr) {
+    if (kind == OptimizerKind::Muon)
+      matrices = hiddenMatricesOf(module);
+  }
 
   void run() {
     createFunction();
@@ -365,7 +369,15 @@ private:
   }
 
   StateForm formOf(graph::ParameterOp parameter) const {
-    return {stateType, cast<RankedTensorType>(inF32(parameter.getType())), statesOf(kind)};
+    return {stateType, cast<RankedTensorType>(inF32(parameter.getType())),
+            statesOf(kindOf(parameter))};
+  }
+
+  // Returns the rule by which a parameter is updated.
+  OptimizerKind kindOf(graph::ParameterOp parameter) const {
+    return kind == OptimizerKind::Muon && !matrices.contains(parameter.getSymName())
+               ? OptimizerKind::AdamW
+               : kind;
   }
 
   // Numbers the streams of the random numbers of trained parameters by their names, so that neither
@@ -460,6 +472,13 @@ private:
     return graph::AddOp::create(builder, loc, type, state, step);
   }
 
+  // Returns one of equal values of which `sum` has `copies`.
+  Value oneOf(Value sum, int64_t copies) {
+    Value count = graph::ConstantOp::create(builder, loc, scalar,
+                                            builder.getF64FloatAttr(static_cast<double>(copies)));
+    return graph::DivideOp::create(builder, loc, sum.getType(), sum, count);
+  }
+
   // Stores the next values of states that ops of the model have observed, if the step is applied.
   void storeObserved(ArrayRef<Trained> run, Value apply) {
     SmallVector<Value> values, updated;
@@ -474,6 +493,8 @@ private:
         graph::ParameterOp parameter = run[index / 2].parameter;
         if (auto rate = parameter->getAttrOfType<FloatAttr>(graph::kRateAttr))
           next = evened(before, next, rate);
+        if (auto copies = parameter->getAttrOfType<IntegerAttr>(graph::kCopiesAttr))
+          next = oneOf(next, copies.getInt());
         results.push_back(
             graph::WhereOp::create(builder, loc, next.getType(), applied, next, before));
       }
@@ -525,7 +546,7 @@ private:
     Location at = parameter.getLoc();
     Type type = values.front().getType();
     FloatAttr decay = builder.getF64FloatAttr(parameter.getDecay() ? options.weightDecay : 0);
-    switch (kind) {
+    switch (kindOf(parameter)) {
     case OptimizerKind::AdamW:
       return llvm::to_vector_of<Value>(
           graph::AdamWOp::create(builder, at, type, type, type, values[0], gradient, values[1],
@@ -542,8 +563,19 @@ private:
     case OptimizerKind::Lars:
       return buildLarsStep(builder, at, values[0], gradient, values.drop_front(), scalars, options,
                            parameter.getDecay());
+    case OptimizerKind::Muon:
+      return buildMuonStep(builder, at, values[0], gradient, values[1], scalars, options,
+                           parameter.getDecay(), matrices.find(parameter.getSymName())->second,
+                           productsOf(parameter));
     }
     llvm_unreachable("all optimizers have a step");
+  }
+
+  // Returns the type of the products that make a matrix orthogonal: that of the model's, but for
+  // f16, whose range is too narrow.
+  Type productsOf(graph::ParameterOp parameter) {
+    Type element = graph::tensorOf(parameter.getValueType()).getElementType();
+    return element.isBF16() ? element : builder.getF32Type();
   }
 
   SmallVector<Value> sgdStep(graph::ParameterOp parameter, Value gradient, ValueRange values,
@@ -600,12 +632,28 @@ private:
   std::vector<Trained> observed;                    // states, with their next values as gradients
   SmallVector<std::pair<StringRef, Value>> results; // reported values by name
   Value skipped;
-  llvm::StringMap<unsigned> numbers; // last number used for each block name
-  llvm::StringMap<int64_t> streams;  // of random numbers, by the name of a family of parameters
+  llvm::StringMap<unsigned> numbers;      // last number used for each block name
+  llvm::StringMap<HiddenMatrix> matrices; // that muon updates
+  llvm::StringMap<int64_t> streams; // of random numbers, by the name of a family of parameters
 };
 
 struct AddOptimizer : impl::AddOptimizerBase<AddOptimizer> {
   using AddOptimizerBase::AddOptimizerBase;
+
+  // Checks what muon asks of its options and of the model.
+  LogicalResult checkMatrices(ModuleOp module, OptimizerKind kind) {
+    if (!matrixRateFrom(muonRate))
+      return module.emitError("'")
+             << muonRate.getValue() << "' is not a factor of muon's learning rate; use "
+             << alternatives(namesOf(kMatrixRates));
+    auto isTrained = [&](const auto &entry) {
+      return !module.lookupSymbol<graph::ParameterOp>(entry.getKey()).getFrozen();
+    };
+    if (kind == OptimizerKind::Muon && !llvm::any_of(hiddenMatricesOf(module), isTrained))
+      return module.emitError("the model trains no matrix inside of it that muon could update: "
+                              "none but embeddings and output layers; use --optimizer adamw");
+    return success();
+  }
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -631,6 +679,8 @@ struct AddOptimizer : impl::AddOptimizerBase<AddOptimizer> {
              }));
       return signalPassFailure();
     }
+    if (failed(checkMatrices(module, *kind)))
+      return signalPassFailure();
     std::optional<GradientType> reduced = offeredGradientTypeFrom(gradDtype);
     if (!reduced) {
       module.emitError("gradients can't be reduced in '")
@@ -639,9 +689,10 @@ struct AddOptimizer : impl::AddOptimizerBase<AddOptimizer> {
     }
     if (*reduced != GradientType::F32)
       module->setAttr(graph::kGradDtypeAttr, StringAttr::get(&getContext(), gradDtype));
-    AddOptimizerOptions options{
-        optimizer, state,  beta1,       beta2,    epsilon,          weightDecay, gradDtype,
-        clipNorm,  cosine, warmupSteps, minRatio, trustCoefficient, offload,     coupledDecay};
+    AddOptimizerOptions options{optimizer,    state,       beta1,     beta2,
+                                epsilon,      weightDecay, gradDtype, clipNorm,
+                                cosine,       warmupSteps, minRatio,  trustCoefficient,
+                                muonMomentum, muonRate,    offload,   coupledDecay};
     UpdateBuilder(module, {*kind, *stored}, options).run();
   }
 };

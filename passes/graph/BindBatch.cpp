@@ -8,6 +8,7 @@
 #include "dialects/graph/StepWeights.h"
 #include "passes/graph/LossForm.h"
 #include "passes/graph/SampleRows.h"
+#include "passes/graph/StateValues.h"
 #include "passes/graph/StatisticsOfParts.h"
 #include "passes/graph/StepWeights.h"
 
@@ -60,7 +61,7 @@ void finishMeans(graph::MultiplyOp product) {
 // Finishes a sum over the samples of all ranks by which a state moves, or a maximum: it is no
 // gradient, which ranks would add up at the end.
 void finishValue(graph::ObserveOp observe) {
-  if (!observe.getRate() && observe.getKind() != graph::ReduceKind::Max)
+  if (!observe.getRate() && observe.getKind() != graph::ObserveKind::Max)
     return;
   OpBuilder builder(observe);
   Value sum = observe.getValue();
@@ -91,6 +92,10 @@ struct BindBatch : impl::BindBatchBase<BindBatch> {
     DenseMap<Value, int64_t> rowsOfPrepare;
     if (*form == LossForm::Beside)
       addPrepare(*rows, rowsOfPrepare);
+    getOperation().walk([](graph::ObserveOp observe) {
+      if (observe.getKind() == graph::ObserveKind::Last)
+        finishSources(observe);
+    });
     for (auto func : getOperation().getOps<graph::FuncOp>()) {
       bool isOfStep = func.getSymName() == graph::kPrepareFunction;
       auto bindValue = [&](Value value) {
@@ -119,10 +124,13 @@ private:
   // Fails if statistics of the whole batch would be needed before all of its samples are there.
   LogicalResult checkStatistics() {
     WalkResult maxima = getOperation().walk([&](graph::ObserveOp observe) {
-      if (observe.getKind() != graph::ReduceKind::Max || microBatches == 1)
+      if (microBatches == 1 || !takesWholeBatch(observe))
         return WalkResult::advance();
-      observe.emitOpError("takes a maximum over the whole batch, which the plan cuts into ")
-          << microBatches.getValue() << " micro-batches; leave micro_batch to the planner";
+      bool isMaximum = observe.getKind() == graph::ObserveKind::Max;
+      observe.emitOpError("takes ")
+          << (isMaximum ? "a maximum over" : "a value made of")
+          << " the whole batch, which the plan cuts into " << microBatches.getValue()
+          << " micro-batches; leave micro_batch to the planner";
       return WalkResult::interrupt();
     });
     if (maxima.wasInterrupted())

@@ -1,5 +1,6 @@
 // Differentiates each block once, into a forward and a backward function.
 #include "passes/graph/BlockGradients.h"
+#include "dialects/graph/EightBitOps.h"
 #include "dialects/graph/ElementwiseOps.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -38,6 +39,14 @@ void finish(graph::FuncOp func, ValueRange results) {
 // True for ops that are cheaper to repeat in the backward function than to save a result of.
 bool isRepeated(Operation *op) {
   return op->getNumOperands() == 0 && isa<graph::InputOp, graph::ConstantOp>(op);
+}
+
+// Returns the rounding to 8 bits that made a value from an argument of its function, such as a
+// parameter; null for other values. The backward function rounds again rather than read a rounded
+// copy of each parameter, which every layer would have to save.
+graph::QuantiseOp roundingOfArgument(Value value) {
+  auto quantise = value.getDefiningOp<graph::QuantiseOp>();
+  return quantise && isa<BlockArgument>(quantise.getX()) ? quantise : nullptr;
 }
 
 // Moves the gradient ops of a joint function (forward, then gradients) into the function
@@ -80,13 +89,21 @@ public:
       sums = llvm::map_to_vector(parts.summed,
                                  [&](Value value) -> Value { return addArgument(value); });
     }
-    for (Value value : uses) {
-      if (value.getDefiningOp() && isRepeated(value.getDefiningOp())) {
-        builder.clone(*value.getDefiningOp(), mapping);
-        continue;
-      }
+    auto keep = [&](Value value) {
+      if (mapping.contains(value))
+        return;
       kept.push_back(value);
       mapping.map(value, addArgument(value));
+    };
+    for (Value value : uses) {
+      if (value.getDefiningOp() && isRepeated(value.getDefiningOp()))
+        builder.clone(*value.getDefiningOp(), mapping);
+      else if (graph::QuantiseOp quantise = roundingOfArgument(value)) {
+        llvm::for_each(quantise->getOperands(), keep);
+        cast<graph::QuantiseOp>(builder.clone(*quantise, mapping)).setAgain(true);
+      } else {
+        keep(value);
+      }
     }
     if (!parts.isRepeated)
       addGradients();

@@ -59,7 +59,7 @@ public:
     FailureOr<llvm::StringSet<>> observed = observedParameters(module);
     if (failed(observed))
       return failure();
-    noteRates(module);
+    noteUpdates(module);
     for (Operation *op : ops)
       if (auto get = dyn_cast<graph::GetOp>(op);
           get && (isTrained(get.getSymbol()) || observed->contains(get.getSymbol())))
@@ -86,7 +86,7 @@ public:
     if (beside.weighted)
       value = beside.weighted;
     SmallVector<Value> sums{scaled(value), weight, scaled(beside.others)};
-    if (failed(returnWithGradients(builder, reverse, sums, returned)))
+    if (failed(returnWithGradients(builder, reverse, *observed, sums, returned)))
       return failure();
     eraseUnused();
     dropObservations(module);
@@ -267,10 +267,11 @@ private:
     return graph::MultiplyOp::create(builder, loc, value.getType(), seed, lossScale);
   }
 
-  // `sumsOfLoss`: the loss; the weight of a weighted mean, or null; the other terms beside it, or
-  // null.
+  // `observed`: the parameters that are states. `sumsOfLoss`: the loss; the weight of a weighted
+  // mean, or null; the other terms beside it, or null.
   LogicalResult returnWithGradients(OpBuilder &builder, const ReverseMode &reverse,
-                                    ArrayRef<Value> sumsOfLoss, Operation *returned) {
+                                    const llvm::StringSet<> &observed, ArrayRef<Value> sumsOfLoss,
+                                    Operation *returned) {
     Value value = sumsOfLoss[0], weight = sumsOfLoss[1], beside = sumsOfLoss[2];
     llvm::MapVector<StringRef, Value> sums;
     for (auto get : loss.getBody().getOps<graph::GetOp>()) {
@@ -298,6 +299,11 @@ private:
     }
     for (auto parameter : module.getOps<graph::ParameterOp>()) {
       Value gradient = sums.lookup(parameter.getSymName());
+      if (!gradient && observed.contains(parameter.getSymName()))
+        return parameter.emitError("'")
+               << parameter.getSymName()
+               << "' is observed where no gradient passes, so that it would keep its value; let "
+                  "'graph.observe' return a tensor that the loss reads by ops with a gradient";
       if (!gradient) // the loss does not depend on it
         continue;
       results.push_back(gradient);

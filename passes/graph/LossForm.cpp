@@ -4,6 +4,7 @@
 #include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/ShapeOps.h"
 #include "dialects/graph/StateOps.h"
+#include "passes/graph/StateValues.h"
 #include "passes/graph/StepWeights.h"
 
 #include <map>
@@ -22,6 +23,7 @@ enum class Extent {
   WeightedMean,
   Beside,  // a weighted mean plus other means
   Maximum, // over the samples, and on its way to a state
+  Last,    // any function of the whole batch, and on its way to a state
 };
 using Extents = SmallVector<Extent>;
 
@@ -47,12 +49,35 @@ bool isMeanOverBatch(Value value) {
          !hasBatch(value);
 }
 
+// Returns true where nothing reads a value but ops, such as the root of a mean, whose results
+// states take last.
+bool becomesLast(Value first) {
+  SmallVector<Value> values{first};
+  llvm::DenseSet<Value> seen{first};
+  while (!values.empty())
+    for (OpOperand &use : values.pop_back_val().getUses()) {
+      Operation *user = use.getOwner();
+      if (auto observe = dyn_cast<graph::ObserveOp>(user)) {
+        if (observe.getKind() != graph::ObserveKind::Last || &observe.getValueMutable() != &use)
+          return false;
+        continue;
+      }
+      if (isa<graph::BlockCallOpInterface>(user) || user->getNumResults() == 0 ||
+          llvm::any_of(user->getResults(), hasBatch))
+        return false;
+      for (Value result : user->getResults())
+        if (seen.insert(result).second)
+          values.push_back(result);
+    }
+  return true;
+}
+
 // Returns true where nothing reads a value, or maxima of it and others, but states that take the
 // maximum.
 bool becomesMaximum(Value value) {
   return llvm::all_of(value.getUses(), [&](OpOperand &use) {
     if (auto observe = dyn_cast<graph::ObserveOp>(use.getOwner()))
-      return observe.getKind() == graph::ReduceKind::Max && &observe.getValueMutable() == &use;
+      return observe.getKind() == graph::ObserveKind::Max && &observe.getValueMutable() == &use;
     return isa<graph::MaximumOp>(use.getOwner()) && becomesMaximum(use.getOwner()->getResult(0));
   });
 }
@@ -106,15 +131,23 @@ private:
         extents[result] = result == op.getResult(0) ? operands[0] : Extent::Free;
       return success();
     }
-    // A state takes the mean, the sum or the maximum, and moves nothing along with it.
+    // A state takes the mean, the sum, the maximum or the last, and moves nothing along with it.
     if (auto observe = dyn_cast<graph::ObserveOp>(op)) {
-      Extent wanted = observe.getKind() == graph::ReduceKind::Sum   ? Extent::Sum
-                      : observe.getKind() == graph::ReduceKind::Max ? Extent::Maximum
-                                                                    : Extent::Mean;
-      if (operands[2] == wanted) {
+      Extent wanted = observe.getKind() == graph::ObserveKind::Sum   ? Extent::Sum
+                      : observe.getKind() == graph::ObserveKind::Max ? Extent::Maximum
+                                                                     : Extent::Mean;
+      bool isLast = observe.getKind() == graph::ObserveKind::Last;
+      if (isLast && failed(checkSources(observe, extents)))
+        return failure();
+      if (operands[2] == wanted || (isLast && !hasWeights(operands[2]))) {
         extents[observe.getResult()] = operands[0];
         return success();
       }
+    }
+    if (isOnWayToLast(op, operands)) {
+      for (Value result : op.getResults())
+        extents[result] = Extent::Last;
+      return success();
     }
     for (Value result : op.getResults()) {
       FailureOr<Extent> extent = hasBatch(result) ? ofSamples(op, operands) : ofWhole(op, operands);
@@ -122,6 +155,31 @@ private:
         return failure();
       extents[result] = *extent;
     }
+    return success();
+  }
+
+  // Returns true for an op whose results only states read, which take their last value: a step of
+  // one micro-batch, which others check, finishes what it reads.
+  static bool isOnWayToLast(Operation &op, const Extents &operands) {
+    auto interface = dyn_cast<graph::RuleOpInterface>(op);
+    if (interface && hasLoop(interface.getRule(), graph::LoopKind::Weighted))
+      return false; // only '@update' knows the sum of the weights
+    return op.getNumResults() > 0 && llvm::none_of(operands, hasWeights) &&
+           !llvm::all_of(operands, [](Extent extent) { return extent == Extent::Free; }) &&
+           llvm::all_of(op.getResults(), [](Value result) {
+             return !result.use_empty() && !hasBatch(result) && becomesLast(result);
+           });
+  }
+
+  // Fails where a state takes what is made of a mean or sum that another function has computed, of
+  // which ranks have parts.
+  static LogicalResult checkSources(graph::ObserveOp observe,
+                                    const DenseMap<Value, Extent> &extents) {
+    for (Value argument : sourcesOf(observe).arguments)
+      if (isOverBatch(extents.lookup(argument)))
+        return observe.emitOpError("takes what is made of a mean or sum over the batch that "
+                                   "another function has computed; compute it in the one that "
+                                   "has the state");
     return success();
   }
 

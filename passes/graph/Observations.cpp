@@ -1,7 +1,9 @@
 // Finds and drops the observations of a model's state.
 #include "passes/graph/Observations.h"
 
+#include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/RouteOps.h"
+#include "dialects/graph/ShapeOps.h"
 #include "dialects/graph/StateAttributes.h"
 #include "dialects/graph/StateOps.h"
 
@@ -9,20 +11,44 @@ using namespace mlir;
 
 namespace dtc {
 
+// Returns the values whose elements `value` has, in the same order and shape or, for moved uses, in
+// others.
+static SmallVector<Value> sourcesOf(Value value, UseKind kind) {
+  if (kind == UseKind::Exact)
+    return {value};
+  SmallVector<Value> sources, pending = {value};
+  while (!pending.empty()) {
+    Value next = pending.pop_back_val();
+    auto op = next.getDefiningOp<graph::RuleOpInterface>();
+    graph::OpRule rule = op ? op.getRule() : graph::OpRule();
+    if (!rule.jointlyLinear || rule.flopsPerPoint != 0) {
+      sources.push_back(next);
+      continue;
+    }
+    for (OpOperand &operand : op->getOpOperands())
+      if (!rule.isComplete(operand.getOperandNumber()))
+        pending.push_back(operand.get());
+  }
+  return sources;
+}
+
 SmallVector<ParameterUse> usesOf(graph::FuncOp func,
-                                 llvm::function_ref<SmallVector<Value>(Operation &)> choose) {
+                                 llvm::function_ref<SmallVector<Value>(Operation &)> choose,
+                                 UseKind kind) {
   SmallVector<ParameterUse> found;
   auto module = func->getParentOfType<ModuleOp>();
   for (Operation &op : func.getBody().front().without_terminator()) {
     for (Value value : choose(op))
-      found.push_back({value, &op});
+      for (Value source : sourcesOf(value, kind))
+        found.push_back({source, &op});
     auto call = dyn_cast<graph::BlockCallOpInterface>(op);
     if (!call)
       continue;
     auto block = module.lookupSymbol<graph::FuncOp>(call.getBlockName());
-    for (ParameterUse use : usesOf(block, choose))
+    for (ParameterUse use : usesOf(block, choose, kind))
       if (auto argument = dyn_cast<BlockArgument>(use.value))
-        found.push_back({call->getOperand(argument.getArgNumber()), use.user});
+        for (Value source : sourcesOf(call->getOperand(argument.getArgNumber()), kind))
+          found.push_back({source, use.user});
   }
   return found;
 }
@@ -34,6 +60,12 @@ static SmallVector<Value> stateOf(Operation &op) {
   return {};
 }
 
+// Returns true if an op makes whole numbers of floats, such as the indices that a buffer holds.
+static bool makesIndices(Operation &op) {
+  return isa<graph::CastOp>(op) && isa<IntegerType>(getElementTypeOrSelf(op.getResult(0))) &&
+         isa<FloatType>(getElementTypeOrSelf(op.getOperand(0)));
+}
+
 llvm::StringSet<> wideParameters(ModuleOp module) {
   llvm::StringSet<> names;
   auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
@@ -43,21 +75,33 @@ llvm::StringSet<> wideParameters(ModuleOp module) {
     auto route = dyn_cast<graph::RouteTokensOp>(op);
     if (route && route.getBias())
       return {route.getBias()};
-    return op.hasAttr(graph::kWideAttr) ? SmallVector<Value>(op.getOperands())
-                                        : SmallVector<Value>();
+    if (makesIndices(op))
+      return {op.getOperand(0)};
+    SmallVector<Value> wide;
+    auto indexed = dyn_cast<graph::IndexOpInterface>(op);
+    for (OpOperand &operand : op.getOpOperands())
+      if (op.hasAttr(graph::kWideAttr) ||
+          (indexed && indexed.getIndexLimit(operand.getOperandNumber()) > 0))
+        wide.push_back(operand.get());
+    return wide;
   };
-  for (ParameterUse use : usesOf(loss, operandsOf))
+  for (ParameterUse use : usesOf(loss, operandsOf, UseKind::Moved))
     if (auto get = use.value.getDefiningOp<graph::GetOp>())
       names.insert(get.getSymbol());
   return names;
 }
 
-void noteRates(ModuleOp module) {
+void noteUpdates(ModuleOp module) {
   auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
-  for (ParameterUse use : usesOf(loss, stateOf))
-    if (FloatAttr rate = cast<graph::ObserveOp>(use.user).getRateAttr())
-      module.lookupSymbol(use.value.getDefiningOp<graph::GetOp>().getSymbol())
-          ->setAttr(graph::kRateAttr, rate);
+  auto microBatches = module->getAttrOfType<IntegerAttr>(graph::kMicroBatchesAttr);
+  for (ParameterUse use : usesOf(loss, stateOf, UseKind::Exact)) {
+    auto observe = cast<graph::ObserveOp>(use.user);
+    Operation *state = module.lookupSymbol(use.value.getDefiningOp<graph::GetOp>().getSymbol());
+    if (FloatAttr rate = observe.getRateAttr())
+      state->setAttr(graph::kRateAttr, rate);
+    if (observe.getKind() == graph::ObserveKind::Last && microBatches && microBatches.getInt() > 1)
+      state->setAttr(graph::kCopiesAttr, microBatches);
+  }
 }
 
 FailureOr<llvm::StringSet<>> observedParameters(ModuleOp module) {
@@ -65,7 +109,7 @@ FailureOr<llvm::StringSet<>> observedParameters(ModuleOp module) {
   auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
   if (!loss)
     return names;
-  for (auto [value, user] : usesOf(loss, stateOf)) {
+  for (auto [value, user] : usesOf(loss, stateOf, UseKind::Exact)) {
     auto get = value.getDefiningOp<graph::GetOp>();
     auto parameter = get ? module.lookupSymbol<graph::ParameterOp>(get.getSymbol()) : nullptr;
     if (!parameter || !parameter.getFrozen())

@@ -71,6 +71,8 @@ def SetPrecision : Pass<"dtc-set-precision", "::mlir::ModuleOp"> {
 
     Matrix products and attention cast such operands to the narrow type again. Casts that a model has are left as they
     are. With f16 the pass declares the loss scale, which `dtc-differentiate` and `dtc-add-optimizer` use if it exists.
+    With fp8 all is as in bf16, and the products of linear layers get operands that are rounded to 8 bits
+    (`graph.quantise`, and `graph.quantise_gradient` behind the product). Output layers and routers do not.
     ```mlir
     // Before: graph.parameter @w : tensor<4x8xf32> init ones
     //         %y = graph.linear %x, %w : (tensor<2x4xf32>, tensor<4x8xf32>) -> tensor<2x8xf32>
@@ -82,7 +84,7 @@ def SetPrecision : Pass<"dtc-set-precision", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [Option<"precision", "precision", "std::string", /*default=*/"\"f32\"",
-    "f32 (nothing to do), bf16 or f16">];
+    "f32 (nothing to do), bf16, f16 or fp8">];
 }
 
 def WidenGradients : Pass<"dtc-widen-gradients", "::mlir::ModuleOp"> {
@@ -166,9 +168,11 @@ def AddOptimizer : Pass<"dtc-add-optimizer", "::mlir::ModuleOp"> {
   let description = [{
     Adds optimizer state and `@update`: the global gradient norm, clipping, the learning rate of the step, and one fused
     update per parameter. Updates of lamb and lars use a ratio of two norms of each tensor, for a repeated parameter of
-    each layer. Weight decay, and these ratios, apply to parameters marked `decay`. A parameter for which `@microbatch`
-    returns no gradient is updated with zeros; a `frozen` one is not updated, but takes its next value if the model
-    observes it (`graph.observe`).
+    each layer. Those of muon make the momentum of each hidden matrix orthogonal, which takes the whole matrix
+    (`graph.whole_matrix`); embeddings, output layers and all that is no matrix are updated as by adamw. Weight decay,
+    and the ratios, apply to parameters marked `decay`. A parameter for which `@microbatch` returns no gradient is
+    updated with zeros; a `frozen` one is not updated, but takes its next value if the model observes it
+    (`graph.observe`).
 
     If `@microbatch` returns the sum of the weights of a mean, loss, norm and gradients are divided by that of the step
     first; if other terms stand beside the mean, only its part of the loss is. If there is a loss scale, norm and
@@ -187,7 +191,7 @@ def AddOptimizer : Pass<"dtc-add-optimizer", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"optimizer", "optimizer", "std::string", /*default=*/"\"adamw\"", "adamw, sgd, lamb or lars">,
+    Option<"optimizer", "optimizer", "std::string", /*default=*/"\"adamw\"", "adamw, sgd, lamb, lars or muon">,
     Option<"state", "state", "std::string", /*default=*/"\"f32\"",
       "f32, bf16 or int8: the form of the optimizer's state">,
     Option<"beta1", "beta1", "double", /*default=*/"0.9", "Decay of the first moment; momentum of sgd and lars">,
@@ -201,6 +205,9 @@ def AddOptimizer : Pass<"dtc-add-optimizer", "::mlir::ModuleOp"> {
     Option<"warmupSteps", "warmup-steps", "int64_t", /*default=*/"0", "Steps of linear warm-up">,
     Option<"minRatio", "min-lr-ratio", "double", /*default=*/"0.1", "Last learning rate / base learning rate">,
     Option<"trustCoefficient", "trust-coefficient", "double", /*default=*/"0.001", "Trust coefficient of lars">,
+    Option<"muonMomentum", "muon-momentum", "double", /*default=*/"0.95", "Momentum of muon's matrices">,
+    Option<"muonRate", "muon-rate", "std::string", /*default=*/"\"match-rms-adamw\"",
+      "match-rms-adamw or original: the factor of the learning rate of muon's matrices">,
     Option<"offload", "offload", "bool", /*default=*/"false", "State of parameters is in the host's memory">,
     Option<"coupledDecay", "coupled-decay", "bool", /*default=*/"false", "sgd: weight decay is added to the gradient">];
 }

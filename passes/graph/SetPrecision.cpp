@@ -6,12 +6,14 @@
 // type of its operands: f32 if one of them is. So f32 spreads from a loss or a norm that is written
 // by hand to the values made of it. Constants and narrow values follow.
 // 3. Values that a repeat carries from layer to layer are narrow, the loss is f32.
+// 4. In fp8 the operands of the products of linear layers are rounded to 8 bits (EightBitProducts).
 //
 // The result types of an op tell which results stay in f32 (statistics of norms, softmax, lse, the
 // loss of each row); all arithmetic is in f32 registers.
 #include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/NnOps.h"
 #include "dialects/graph/ShapeOps.h"
+#include "passes/graph/EightBitProducts.h"
 #include "passes/graph/LossScale.h"
 #include "passes/graph/Observations.h"
 #include "passes/graph/Passes.h"
@@ -197,11 +199,9 @@ struct SetPrecision : impl::SetPrecisionBase<SetPrecision> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     std::optional<Precision> wanted = precisionFrom(precision);
-    if (!wanted || !isCompilable(*wanted)) {
-      auto compiles = [](const PrecisionRow &row) { return row.compiles; };
-      module.emitError("'") << precision.getValue()
-                            << "' is not a precision that dtc can compile; use "
-                            << alternatives(namesOf(kPrecisions, compiles));
+    if (!wanted) {
+      module.emitError("'") << precision.getValue() << "' is not a precision; use "
+                            << alternatives(namesOf(kPrecisions));
       return signalPassFailure();
     }
     FloatType narrow = storedType(storedAs(*wanted));
@@ -220,6 +220,8 @@ struct SetPrecision : impl::SetPrecisionBase<SetPrecision> {
     PrecisionSetter(module, narrow, kept).run();
     if (narrow.isF16())
       declareLossScale(module);
+    if (*wanted == Precision::FP8 && failed(roundProducts(module)))
+      return signalPassFailure();
   }
 
 private:

@@ -422,11 +422,15 @@ LogicalResult ExecLowering::lowerUpdate(const StepTasks &tasks) {
 LogicalResult ExecLowering::declareGradients() {
   OpBuilder end = OpBuilder::atBlockEnd(&emitter->getProgram().getBody().front());
   SmallVector<FinalGradient> finals = findFinalGradients(update);
+  auto isState = [&](StringRef name) {
+    auto parameter = update->getParentOfType<ModuleOp>().lookupSymbol<graph::ParameterOp>(name);
+    return parameter && parameter.getFrozen();
+  };
   // Adds gradients of zeros for parameters without one, so that none is missing.
   for (auto argument : update.getBody().getArguments())
     if (auto name = update.getArgAttrOfType<FlatSymbolRefAttr>(argument.getArgNumber(),
                                                                graph::kGradientOfAttr);
-        name && llvm::none_of(finals, [&](FinalGradient &gradient) {
+        name && !isState(name.getValue()) && llvm::none_of(finals, [&](FinalGradient &gradient) {
           return gradient.parameter.getSymNameAttr() == name.getAttr();
         }))
       return update.emitOpError("reads the gradient of ")

@@ -147,6 +147,9 @@ HeadRows headRows(ArrayRef<Value> heads, ExecEmitter &emitter) {
   return rows;
 }
 
+// A distance that no query has to a key: starts are at most 2^29, and tokens fewer.
+constexpr int64_t kMostDistance = int64_t(1) << 30;
+
 // The fields that attention and its gradient share in the exec dialect.
 struct AttentionFields {
   int64_t batch = 0, queries = 0, keys = 0, heads = 0, kvHeads = 0, headDim = 0, totalHeads = 0;
@@ -156,7 +159,7 @@ struct AttentionFields {
   int64_t window = 0; // 0 if it hides no key
   APFloat softCap{0.0};
   int64_t valueDim = 0, prefix = 0; // 0: headDim; none
-  Value lengths, bias, slopes, documents;
+  Value lengths, bias, slopes, documents, starts;
   DenseI64ArrayAttr biasSizes; // null without bias
 };
 
@@ -165,7 +168,7 @@ template <typename Op>
 LogicalResult setScores(Op op, AttentionFields &fields, ExecEmitter &emitter) {
   if (int64_t valueDim = shapeOf(op.getV())[3]; valueDim != fields.headDim)
     fields.valueDim = valueDim;
-  fields.prefix = static_cast<int64_t>(op.getPrefix().value_or(0));
+  fields.prefix = std::min(static_cast<int64_t>(op.getPrefix().value_or(0)), kMostDistance);
   if (Value lengths = op.getLengths()) {
     Type element = cast<RankedTensorType>(lengths.getType()).getElementType();
     if (!element.isInteger(32))
@@ -179,6 +182,12 @@ LogicalResult setScores(Op op, AttentionFields &fields, ExecEmitter &emitter) {
       return op.emitOpError() << "has documents of " << documents.getType()
                               << "; the runtime takes i32";
     fields.documents = emitter.lookup(documents);
+  }
+  if (Value starts = op.getStarts()) {
+    Type element = cast<RankedTensorType>(starts.getType()).getElementType();
+    if (!element.isInteger(32))
+      return op.emitOpError() << "has starts of " << starts.getType() << "; the runtime takes i32";
+    fields.starts = emitter.lookup(starts);
   }
   if (Value bias = op.getBias()) {
     fields.bias = emitter.lookup(bias);
@@ -198,7 +207,7 @@ template <typename Op> FailureOr<AttentionFields> attentionFields(Op op, ExecEmi
   fields.heads = q[2], fields.kvHeads = k[2], fields.headDim = q[3];
   fields.rows = headRows({op.getQ(), op.getK(), op.getV()}, emitter);
   if (auto sliding = static_cast<int64_t>(op.getSliding().value_or(0));
-      sliding < std::max(fields.keys, fields.queries))
+      sliding < (op.getStarts() ? kMostDistance : std::max(fields.keys, fields.queries)))
     fields.window = sliding;
   fields.softCap = op.getSoftCap().value_or(APFloat(0.0));
   if (failed(setScores(op, fields, emitter)))
@@ -238,7 +247,7 @@ struct LowerAttention : ExecLoweringInterface::ExternalModel<LowerAttention, gra
         emitter.instructions(), emitter.lookup(attention.getQ()), emitter.lookup(attention.getK()),
         emitter.lookup(attention.getV()), fields->seed, fields->step, fields->lengths, fields->bias,
         fields->slopes, fields->documents,
-        attention.getSinks() ? emitter.lookup(attention.getSinks()) : Value(),
+        attention.getSinks() ? emitter.lookup(attention.getSinks()) : Value(), fields->starts,
         emitter.define(attention.getResult()), emitter.define(attention.getLse()), fields->batch,
         fields->queries, fields->keys, fields->heads, fields->kvHeads, fields->headDim,
         fields->valueDim, fields->rows[0], fields->rows[1], fields->rows[2], attention.getCausal(),
@@ -270,8 +279,8 @@ struct LowerAttentionGrad
         emitter.lookup(grad.getV()), emitter.lookup(grad.getOut()), emitter.lookup(grad.getLse()),
         emitter.lookup(grad.getDout()), grad.getDlse() ? emitter.lookup(grad.getDlse()) : Value(),
         fields->seed, fields->step, fields->lengths, fields->bias, fields->slopes,
-        fields->documents, emitter.lookup(grad.getDq()), emitter.lookup(grad.getDk()),
-        emitter.lookup(grad.getDv()), scratch,
+        fields->documents, fields->starts, emitter.lookup(grad.getDq()),
+        emitter.lookup(grad.getDk()), emitter.lookup(grad.getDv()), scratch,
         grad.getDbias() ? emitter.define(grad.getDbias()) : Value(), fields->batch, fields->queries,
         fields->keys, fields->heads, fields->kvHeads, fields->headDim, fields->valueDim,
         fields->rows[0], fields->rows[1], fields->rows[2], grad.getCausal(), fields->window,

@@ -31,8 +31,9 @@ AttentionParts::Result AttentionParts::attend(graph::AttentionOp op, Value q, Va
   shape[3] = typeIn(v).getDimSize(3);
   auto attention = graph::AttentionOp::create(
       builder, loc, typeIn(q).clone(shape), lse, q, k, v, sinks, lengths, Value(), Value(), Value(),
-      Value(), Value(), isCausal ? builder.getUnitAttr() : UnitAttr(), IntegerAttr(), IntegerAttr(),
-      op.getSoftCapAttr(), op.getScaleAttr(), op.getDropoutAttr(), IntegerAttr(), ArrayAttr());
+      Value(), Value(), Value(), isCausal ? builder.getUnitAttr() : UnitAttr(), IntegerAttr(),
+      IntegerAttr(), op.getSoftCapAttr(), op.getScaleAttr(), op.getDropoutAttr(), IntegerAttr(),
+      ArrayAttr());
   return {attention.getResult(), attention.getLse()};
 }
 
@@ -42,7 +43,7 @@ graph::AttentionGradOp AttentionParts::attendBack(graph::AttentionGradOp op, con
   return graph::AttentionGradOp::create(
       builder, loc, saved.q.getType(), k.getType(), v.getType(), Type(), saved.q, k, v, saved.out,
       saved.lse, saved.dout, saved.dlse, lengths, Value(), Value(), Value(), Value(), Value(),
-      isCausal ? builder.getUnitAttr() : UnitAttr(), IntegerAttr(), IntegerAttr(),
+      Value(), isCausal ? builder.getUnitAttr() : UnitAttr(), IntegerAttr(), IntegerAttr(),
       op.getSoftCapAttr(), op.getScaleAttr(), op.getDropoutAttr(), op.getIdAttr(), ArrayAttr());
 }
 

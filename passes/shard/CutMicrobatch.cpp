@@ -3,6 +3,7 @@
 
 #include "dialects/graph/Chunks.h"
 #include "dialects/graph/ElementwiseOps.h"
+#include "dialects/graph/StateOps.h"
 #include "dialects/graph/TransferOps.h"
 #include "passes/shard/SumMoves.h"
 
@@ -30,6 +31,7 @@ LogicalResult MicrobatchCut::run() {
   }
   takeApart();
   noteStages();
+  addZeros();
   SmallVector<Value> values;
   for (Operation &op : body.without_terminator())
     llvm::append_range(values, op.getResults());
@@ -116,6 +118,39 @@ void MicrobatchCut::noteStages() {
     if (auto name = whole.getResultAttrOfType<StringAttr>(part.result, graph::kAccumulatedAttr))
       sums[name.getValue()] = part.stage;
   }
+}
+
+// Stages that only read a parameter without its gradient (graph.detach) add zeros to the sum of the
+// stages that have parts of it, as every stage that has the parameter takes part in that. Where a
+// part is missing because the sum is moved behind the addition, the stage of the sum has it all.
+void MicrobatchCut::addZeros() {
+  llvm::StringMap<std::set<int64_t>> differentiates; // stages, by parameter
+  for (auto get : whole.getBody().getOps<graph::GetOp>())
+    if (!llvm::all_of(get->getUsers(), [](Operation *user) { return isa<graph::DetachOp>(user); }))
+      differentiates[get.getSymbol()].insert(stageOf(get));
+  std::map<unsigned, std::set<int64_t>> stages; // by result, those that have parts
+  for (const Part &part : parts)
+    stages[part.result].insert(part.stage);
+  Operation *end = whole.getBody().front().getTerminator();
+  OpBuilder builder(end);
+  for (const auto &entry : stages) {
+    unsigned result = entry.first;
+    auto parameter = whole.getResultAttrOfType<FlatSymbolRefAttr>(result, graph::kGradientOfAttr);
+    if (!parameter)
+      continue;
+    Value first =
+        llvm::find_if(parts, [&](const Part &part) { return part.result == result; })->value;
+    for (int64_t stage : readers[parameter.getValue()]) {
+      if (entry.second.count(stage) || differentiates[parameter.getValue()].count(stage))
+        continue;
+      auto zeros = graph::ConstantOp::create(builder, whole.getLoc(), first.getType(),
+                                             builder.getF64FloatAttr(0));
+      auto chunk = llvm::find(stageOfChunk, stage) - stageOfChunk.begin();
+      graph::setChunkLabel(zeros, {static_cast<int64_t>(chunk), /*isBackward=*/true});
+      parts.push_back({stage, result, zeros});
+    }
+  }
+  end->setOperands(llvm::map_to_vector(parts, [](const Part &part) { return part.value; }));
 }
 
 const std::set<int64_t> &MicrobatchCut::stagesOf(StringRef parameter) const {

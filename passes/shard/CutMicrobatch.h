@@ -51,6 +51,7 @@ private:
   void takeApart();
   Parts partsOf(mlir::Value sum);
   void noteStages();
+  void addZeros();
   llvm::LogicalResult transfer(mlir::Value value);
   mlir::Value hop(mlir::OpBuilder &builder, mlir::Value value, int64_t from, int64_t to);
 

@@ -5,6 +5,7 @@
 #include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/ExchangeOps.h"
 #include "dialects/graph/GradientType.h"
+#include "dialects/graph/LayerwiseOps.h"
 #include "dialects/graph/Placement.h"
 #include "dialects/graph/ShapeOps.h"
 #include "dialects/graph/StateOps.h"
@@ -22,15 +23,15 @@ using namespace mlir;
 
 namespace dtc {
 
-Placement placementOfSymbol(ModuleOp module, StringRef symbol, const Mesh &mesh) {
-  Operation *op = module.lookupSymbol(symbol);
+Placement placementOfSymbol(const Stored &stored, StringRef symbol, const Mesh &mesh) {
+  Operation *op = stored.at(symbol);
   if (auto parameter = dyn_cast<graph::ParameterOp>(op))
     return fromAttr(parameter.getPlacementAttr(), mesh);
   return fromAttr(cast<graph::StateOp>(op).getPlacementAttr(), mesh);
 }
 
-std::optional<Placement> placementInUse(ModuleOp module, StringRef symbol, const Mesh &mesh) {
-  auto parameter = module.lookupSymbol<graph::ParameterOp>(symbol);
+std::optional<Placement> placementInUse(const Stored &stored, StringRef symbol, const Mesh &mesh) {
+  auto parameter = dyn_cast_or_null<graph::ParameterOp>(stored.at(symbol));
   if (!parameter || !parameter.getInUse() || *parameter.getInUse() == parameter.getPlacement())
     return std::nullopt;
   return fromAttr(*parameter.getInUse(), mesh);
@@ -64,9 +65,9 @@ FailureOr<Placement> placementOfResult(graph::FuncOp func, unsigned index, const
 }
 
 FunctionPartitioner::FunctionPartitioner(ModuleOp module, graph::FuncOp from, graph::FuncOp to,
-                                         const Mesh &mesh, const ValueRoles &roles,
-                                         BlockSource &blocks)
-    : module(module), from(from), to(to), mesh(mesh), roles(roles), blocks(blocks),
+                                         const Mesh &mesh, const Stored &stored,
+                                         const ValueRoles &roles, BlockSource &blocks)
+    : module(module), from(from), to(to), mesh(mesh), stored(stored), roles(roles), blocks(blocks),
       builder(to.getContext()) {
   builder.setInsertionPointToEnd(&to.getBody().front());
 }
@@ -255,7 +256,7 @@ LogicalResult FunctionPartitioner::rewrite(Operation &op) {
     return success();
   }
   if (auto set = dyn_cast<graph::SetOp>(op)) {
-    Value local = localAs(set.getValue(), placementOfSymbol(module, set.getSymbol(), mesh),
+    Value local = localAs(set.getValue(), placementOfSymbol(stored, set.getSymbol(), mesh),
                           graph::CollectiveRole::Parameter);
     graph::SetOp::create(builder, set.getLoc(), set.getSymbolAttr(), local);
     return success();
@@ -273,11 +274,11 @@ LogicalResult FunctionPartitioner::rewrite(Operation &op) {
 }
 
 void FunctionPartitioner::rewriteGet(graph::GetOp get) {
-  Placement placement = placementOfSymbol(module, get.getSymbol(), mesh);
+  Placement placement = placementOfSymbol(stored, get.getSymbol(), mesh);
   auto local = graph::GetOp::create(builder, get.getLoc(),
                                     localType(get.getType(), placement, mesh), get.getSymbolAttr());
   values[get.getResult()] = {local.getResult(), placement};
-  std::optional<Placement> inUse = placementInUse(module, get.getSymbol(), mesh);
+  std::optional<Placement> inUse = placementInUse(stored, get.getSymbol(), mesh);
   if (inUse && gathersForUses)
     resting[get.getResult()] = {local.getResult(), {placement, *inUse}};
 }
@@ -445,7 +446,7 @@ LogicalResult FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInt
     placements.push_back(ofResult(from, op, rule, index, *split, mesh));
     types.push_back(localType(cast<RankedTensorType>(result.getType()), placements.back(), mesh));
   }
-  if (isa<graph::FinishOp, graph::ExchangeOp>(op)) {
+  if (isa<graph::FinishOp, graph::ExchangeOp, graph::WholeMatrixOp>(op)) {
     values[op.getResult(0)] = {operands[0], placements[0]};
     return success();
   }

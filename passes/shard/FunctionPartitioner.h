@@ -2,6 +2,7 @@
 #pragma once
 
 #include "passes/shard/OpSplit.h"
+#include "passes/shard/Stored.h"
 #include "passes/shard/ValueRoles.h"
 
 #include <memory>
@@ -31,11 +32,11 @@ public:
 
 // Returns the storage placement of a parameter or state between steps. The symbol must exist
 // (verified by graph.get and graph.set).
-Placement placementOfSymbol(mlir::ModuleOp module, llvm::StringRef symbol, const Mesh &mesh);
+Placement placementOfSymbol(const Stored &stored, llvm::StringRef symbol, const Mesh &mesh);
 
 // Returns the placement that a parameter is gathered to for compute; nullopt if it equals the
 // storage placement.
-std::optional<Placement> placementInUse(mlir::ModuleOp module, llvm::StringRef symbol,
+std::optional<Placement> placementInUse(const Stored &stored, llvm::StringRef symbol,
                                         const Mesh &mesh);
 
 // Returns the placement of a function's argument (kPlacementAttr). Emits a diagnostic if it has
@@ -52,7 +53,7 @@ class FunctionPartitioner {
 public:
   // Fills the empty function `to` from `from`. `blocks` resolves the callees.
   FunctionPartitioner(mlir::ModuleOp module, graph::FuncOp from, graph::FuncOp to, const Mesh &mesh,
-                      const ValueRoles &roles, BlockSource &blocks);
+                      const Stored &stored, const ValueRoles &roles, BlockSource &blocks);
 
   // Adds the arguments in the placements that `from` gives, or in their storage placements. Fails
   // after a diagnostic.
@@ -112,6 +113,7 @@ private:
   mlir::ModuleOp module;
   graph::FuncOp from, to;
   const Mesh &mesh;
+  const Stored &stored;
   const ValueRoles &roles;
   BlockSource &blocks;
   mlir::OpBuilder builder;

@@ -18,7 +18,7 @@ namespace {
 class ModulePartitioner : BlockSource {
 public:
   ModulePartitioner(ModuleOp module, const Mesh &mesh)
-      : module(module), mesh(mesh), roles(module), builder(module.getContext()) {}
+      : module(module), mesh(mesh), stored(module), roles(module), builder(module.getContext()) {}
 
   LogicalResult run() {
     auto microbatch = module.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction);
@@ -71,6 +71,7 @@ private:
 
   ModuleOp module;
   const Mesh &mesh;
+  Stored stored;
   ValueRoles roles;
   OpBuilder builder;
   struct Partitioned {
@@ -103,7 +104,7 @@ FailureOr<graph::FuncOp> ModulePartitioner::partition(graph::FuncOp func,
     return it->second.local;
   }
   graph::FuncOp local = createLocal(func.getLoc(), func.getSymName(), func.getSymVisibilityAttr());
-  FunctionPartitioner partitioner(module, func, local, mesh, roles, *this);
+  FunctionPartitioner partitioner(module, func, local, mesh, stored, roles, *this);
   if (func.getSymName() == graph::kMicrobatchFunction)
     partitioner.gatherForUses();
   if (failed(partitioner.addArguments(resting)))
@@ -130,10 +131,10 @@ void ModulePartitioner::bringGradients(graph::FuncOp func, FunctionPartitioner &
     if (crossingName(attrs).empty())
       continue;
     auto parameter = attrs.getAs<FlatSymbolRefAttr>(graph::kGradientOfAttr);
-    Operation *owner = parameter ? module.lookupSymbol(parameter.getValue()) : nullptr;
+    Operation *owner = parameter ? stored.at(parameter.getValue()) : nullptr;
     Attribute chunk = owner ? owner->getAttr(graph::kChunkAttr) : Attribute();
     moves[chunk].push_back({argument, parameter
-                                          ? gradientRequest(module, parameter.getValue(), mesh)
+                                          ? gradientRequest(stored, parameter.getValue(), mesh)
                                           : replicated(mesh)});
   }
   for (const auto &[chunk, together] : moves)
@@ -142,11 +143,10 @@ void ModulePartitioner::bringGradients(graph::FuncOp func, FunctionPartitioner &
 
 } // namespace
 
-Placement gradientRequest(ModuleOp module, StringRef parameter, const Mesh &mesh) {
-  for (auto state : module.getOps<graph::StateOp>())
-    if (state.getParameter() == parameter)
-      return fromAttr(state.getPlacementAttr(), mesh);
-  return placementOfSymbol(module, parameter, mesh);
+Placement gradientRequest(const Stored &stored, StringRef parameter, const Mesh &mesh) {
+  if (graph::StateOp state = stored.firstStateOf(parameter))
+    return fromAttr(state.getPlacementAttr(), mesh);
+  return placementOfSymbol(stored, parameter, mesh);
 }
 
 std::string crossingName(DictionaryAttr attrs) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "passes/shard/Mesh.h"
+#include "passes/shard/Stored.h"
 
 namespace dtc {
 
@@ -22,7 +23,7 @@ mlir::LogicalResult partitionModule(mlir::ModuleOp module);
 
 // Returns the placement in which the optimizer needs the gradient of a parameter: that of its
 // state, or of the parameter if there is no state.
-Placement gradientRequest(mlir::ModuleOp module, llvm::StringRef parameter, const Mesh &mesh);
+Placement gradientRequest(const Stored &stored, llvm::StringRef parameter, const Mesh &mesh);
 
 // Returns the name of the gradient or other sum that an argument or result carries from @microbatch
 // to @update: "gradient wte.weight", "sum loss"; "" for others.

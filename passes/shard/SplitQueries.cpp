@@ -18,6 +18,7 @@ static std::string wordsOf(StringRef name, bool isCausal) {
       .Case("prefix", "a prefix")
       .Case("bias", mask + "a bias")
       .Case("lengths", mask + "lengths")
+      .Case("starts", "positions of its own")
       .Default(name.str());
 }
 

@@ -34,21 +34,21 @@ ValueRoles::ValueRoles(ModuleOp step) {
 }
 
 void ValueRoles::followParameters(ModuleOp step) {
+  SymbolTable symbols(step); // the module's own look-up goes through all of its symbols
   SmallVector<Value> found;
   auto add = [&](Value value) {
     if (parameters.insert(value).second)
       found.push_back(value);
   };
   step.walk([&](graph::GetOp get) {
-    if (step.lookupSymbol<graph::ParameterOp>(get.getSymbol()))
+    if (symbols.lookup<graph::ParameterOp>(get.getSymbol()))
       add(get.getResult());
   });
   while (!found.empty()) {
     Value value = found.pop_back_val();
     for (OpOperand &use : value.getUses()) {
       if (auto call = dyn_cast<graph::BlockCallOpInterface>(use.getOwner()))
-        add(step.lookupSymbol<graph::FuncOp>(call.getBlockName())
-                .getArgument(use.getOperandNumber()));
+        add(symbols.lookup<graph::FuncOp>(call.getBlockName()).getArgument(use.getOperandNumber()));
       else if (isMove(use.getOwner()) &&
                llvm::all_of(use.getOwner()->getOperands(),
                             [&](Value operand) { return parameters.contains(operand); }))
@@ -58,6 +58,7 @@ void ValueRoles::followParameters(ModuleOp step) {
 }
 
 void ValueRoles::followGradients(ModuleOp step) {
+  SymbolTable symbols(step);
   SmallVector<Value> found;
   auto add = [&](Value value) {
     if (gradients.insert(value).second)
@@ -76,7 +77,7 @@ void ValueRoles::followGradients(ModuleOp step) {
     if (!result)
       continue;
     if (auto call = dyn_cast<graph::BlockCallOpInterface>(result.getOwner()))
-      add(step.lookupSymbol<graph::FuncOp>(call.getBlockName())
+      add(symbols.lookup<graph::FuncOp>(call.getBlockName())
               .getBody()
               .front()
               .getTerminator()
@@ -87,12 +88,13 @@ void ValueRoles::followGradients(ModuleOp step) {
 
 // Follows the blocks of '@update': gradients enter them, and new parameters leave.
 void ValueRoles::followUpdate(ModuleOp step) {
-  auto update = step.lookupSymbol<graph::FuncOp>(graph::kUpdateFunction);
+  SymbolTable symbols(step);
+  auto update = symbols.lookup<graph::FuncOp>(graph::kUpdateFunction);
   if (!update)
     return;
   ofUpdate.insert(update);
   for (auto call : update.getBody().getOps<graph::BlockCallOpInterface>()) {
-    auto block = step.lookupSymbol<graph::FuncOp>(call.getBlockName());
+    auto block = symbols.lookup<graph::FuncOp>(call.getBlockName());
     ofUpdate.insert(block);
     for (auto [operand, argument] : llvm::zip(call->getOperands(), block.getArguments()))
       if (gradients.contains(operand))

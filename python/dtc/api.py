@@ -37,6 +37,7 @@ from dtc.lower import Lowering, canonical_names
 from dtc.recognise import Recogniser
 from dtc.report import report
 from dtc.sample_masks import read_by_positions
+from dtc.state import drop_state_stops, find_changes
 from dtc.tidy import tidy
 from dtc.write import Writer
 
@@ -89,8 +90,10 @@ def graph_of(module, example_inputs, loss, statistics="batch"):
     """Returns the graph IR of a module, without blocks, and op -> how many were recognised."""
     captured = capture(module, example_inputs, loss)
     drop_stops(captured, module)
+    find_changes(captured, module)
     folder = Folder(captured.graph_module, captured.constants)
     clean(captured, folder)
+    drop_state_stops(captured)
     if expand(captured, folder):
         clean(captured, folder)
     read_by_positions(captured.graph_module.graph, folder)

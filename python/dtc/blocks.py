@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from dtc.ir import Op, Value
 from dtc.layers import describe, layers_of, numbers_of, with_neighbours
 from dtc.runs import block_key, find_runs, repeated
+from dtc.shared_work import take_out
 
 
 @dataclass(eq=False)
@@ -36,8 +37,9 @@ def find_blocks(graph):
     """Replaces layers in the graph by calls and repeats; returns the blocks."""
     blocks, claimed = [], set()
     for container in containers(graph):
-        free = [op for op in graph.ops if op not in claimed]
-        taken = runs_of(graph, container, free)
+        taken = runs_of(graph, container, unclaimed(graph, claimed))
+        if repeated(taken) < len(layers_of(graph, container, unclaimed(graph, claimed))):
+            taken = runs_without_shared(graph, container, claimed, taken)
         if not taken:
             continue
         before = [(op, list(op.operands)) for op in graph.ops]
@@ -74,6 +76,24 @@ def runs_of(graph, container, ops):
         others = find_runs(uses, wider)
         if repeated(others) > repeated(taken):
             return others
+    return taken
+
+
+def unclaimed(graph, claimed):
+    """Returns the ops that are in no block."""
+    return [op for op in graph.ops if op not in claimed]
+
+
+def runs_without_shared(graph, container, claimed, taken):
+    """Returns the runs of a container's layers without the work that they share, if more repeat
+    then, else `taken`."""
+    undo = take_out(graph, container, unclaimed(graph, claimed))
+    if undo is None:
+        return taken
+    others = runs_of(graph, container, unclaimed(graph, claimed))
+    if repeated(others) > repeated(taken):
+        return others
+    undo()
     return taken
 
 

@@ -17,6 +17,7 @@ from torch.export.graph_signature import InputKind, OutputKind
 from dtc.errors import ExportError, is_own, location_of, source_line, without_prefix
 from dtc.losses import loss_of
 from dtc.ops_batch_norm import MeanOfAllSteps
+from dtc.state import Assignments
 from dtc.watch import Refused, check_hooks, check_memory, trained_elsewhere, watched
 
 
@@ -30,6 +31,7 @@ class Captured:
     buffers: dict = field(default_factory=dict)
     constants: dict = field(default_factory=dict)  # node -> tensor, of buffers too
     inputs: dict = field(default_factory=dict)
+    changed: list = field(default_factory=list)  # nodes of buffers that the graph changes
 
     @property
     def output(self):
@@ -42,8 +44,9 @@ class Captured:
 class Wrapper(torch.nn.Module):
     """The module and its loss as one function of tensors in a row."""
 
-    def __init__(self, module, names, model_names, loss):
+    def __init__(self, module, names, model_names, loss, assignments):
         super().__init__()
+        self.assignments = assignments
         self.module, self.names, self.model_names, self.loss = module, names, set(model_names), loss
 
     def forward(self, *tensors):
@@ -52,11 +55,14 @@ class Wrapper(torch.nn.Module):
             **{name: value for name, value in given.items() if name in self.model_names}
         )
         if self.loss is not None:
-            return self.loss(
+            result = self.loss(
                 output,
                 **{name: value for name, value in given.items() if name not in self.model_names},
             )
-        return scalar_of(output)
+        else:
+            result = scalar_of(output)
+        self.assignments.write_back()
+        return result
 
 
 def scalar_of(output):
@@ -182,11 +188,12 @@ def capture(module, example_inputs, loss):
     loss = loss_of(loss)
     inputs, model_names = named_inputs(module, example_inputs, loss)
     inputs = checked_inputs(inputs)
-    wrapper = Wrapper(module, list(inputs), model_names, loss)
+    assignments = Assignments(Refused)
+    wrapper = Wrapper(module, list(inputs), model_names, loss, assignments)
     wrapper.training = module.training
     shapes = {"tensors": tuple({0: Dim("batch", min=1)} for _ in inputs)}
     try:
-        with quiet(), watched(), MeanOfAllSteps():
+        with quiet(), watched(), assignments.watched(), MeanOfAllSteps():
             program = export(wrapper, tuple(inputs.values()), dynamic_shapes=shapes, strict=False)
     except ExportError:
         raise

@@ -22,6 +22,7 @@ DROPPED = {
 COPIES = {"contiguous", "clone", "alias", "lift_fresh_copy"}
 CASTS = {"to", "_to_copy", "type_as"}
 WIDE = {torch.int32, torch.int64}
+STOPS = "dtc_stops"  # in the metadata of an op in place: what it writes has no gradient
 # Ops whose result may be a view of their operand although their schema does not say so.
 MAYBE_VIEWS = {"contiguous", "reshape", "to", "flatten", "chunk", "split", "unbind"}
 
@@ -227,9 +228,6 @@ def without_mutation(graph, captured):
             problems += [line for line in inner_mutation(node, captured) if line not in problems]
         if not is_mutable(node):
             continue
-        if captured.buffers.get(node.args[0], "").endswith("num_batches_tracked"):
-            replace(node, node.args[0])  # batch norm counts; the op itself is reported
-            continue
         try:
             make_ordinary(node, captured)
         except Unsupported as problem:
@@ -260,8 +258,8 @@ def inner_mutation(node, captured):
             ):
                 lines.append(
                     f"{location_of(each)}: {op_name(each)} changes a tensor in place under"
-                    " torch.no_grad(), such as a buffer, which graph IR does not keep between steps"
-                    " yet; update buffers outside of the training step"
+                    " torch.no_grad(), which has to be a buffer, outside of torch.enable_grad();"
+                    " compute a new tensor"
                 )
     return lines
 
@@ -271,11 +269,15 @@ def make_ordinary(node, captured):
     written = node.args[0]
     shared = aliases_of(written)
     for other in shared:
-        if other in names:
+        if other in captured.changed:
+            continue
+        if other in captured.buffers:
             raise Unsupported(
-                f"changes '{names[other]}' in place, which graph IR does not keep between steps"
-                " yet; compute a new tensor, and update buffers outside of the training step"
+                f"changes the buffer '{names[other]}', which state_dict() does not have: register it"
+                " with persistent=True, so that files keep it"
             )
+        if other in names:
+            raise Unsupported(f"changes '{names[other]}' in place; compute a new tensor")
         if other in captured.constants:
             raise Unsupported("changes a constant in place; compute a new tensor")
     base = node.target._opname.removesuffix("_")
@@ -296,6 +298,8 @@ def make_ordinary(node, captured):
                 "changes in place what another view reads later; compute a new tensor"
             )
     new = insert(node, overload, *node.args, **node.kwargs)
+    if node.meta.get(STOPS) and new.meta["val"].is_floating_point():
+        new = insert(node, aten.detach.default, new)
     for user in list(written.users):
         if order.get(user, -1) > order[node]:
             user.replace_input_with(written, new)

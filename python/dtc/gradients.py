@@ -5,12 +5,11 @@ import operator
 
 import torch
 
-from dtc.clean import aten, insert, is_mutable, name_of, replace
+from dtc.clean import STOPS, aliases_of, aten, insert, is_mutable, name_of, replace
+from dtc.ir import NO_GRADIENT
 from dtc.lower import lowers
 from dtc.ops_points import pointwise
 from dtc.views import View
-
-NO_GRADIENT = ("compare", "iota", "constant", "detach")  # ops through which PyTorch passes none
 
 
 def drop_stops(captured, module):
@@ -31,14 +30,29 @@ def drop_stops(captured, module):
                 replace(node, node.args[0])
         elif getattr(node.target, "__name__", "") == "wrap_with_set_grad_enabled":
             body = getattr(captured.graph_module, node.args[1].target)
-            if any(is_mutable(each) or is_region(each) for each in body.graph.nodes):
-                continue  # mutation, and regions inside of it, are refused
+            if any(is_region(each) for each in body.graph.nodes) or changes_others(
+                node, body, captured
+            ):
+                continue  # regions inside, and changes of what are no buffers, are refused
             enabled = bool(node.args[0])
             results = put_in_place(graph, node, body, stops=depends and not enabled)
             if depends and enabled:
                 reached.update(results)
         elif depends:
             reached.add(node)
+
+
+def changes_others(node, body, captured):
+    """Returns whether a region changes in place what is made outside of it, and is no buffer."""
+    places = [each for each in body.graph.nodes if each.op == "placeholder"]
+    outside = dict(zip(places, node.args[2:]))
+    return any(
+        outside[other] not in captured.buffers
+        for each in body.graph.nodes
+        if is_mutable(each)
+        for other in aliases_of(each.args[0])
+        if other in outside
+    )
 
 
 def is_region(node):
@@ -59,6 +73,8 @@ def put_in_place(graph, node, body, stops):
         else:
             with graph.inserting_before(node):
                 mapping[each] = graph.node_copy(each, lambda old: mapping[old])
+            if stops and is_mutable(each):
+                mapping[each].meta[STOPS] = True
     found = []
     for user in list(node.users):
         assert user.target is operator.getitem
@@ -89,7 +105,7 @@ def freeze_unreached(graph):
         op = value.op
         if op is None or op.name in NO_GRADIENT:
             continue
-        queue.extend(op.operands)
+        queue.extend(op.operands[:1] if op.name == "observe" else op.operands)
     for parameter in graph.parameters.values():
         if parameter.value not in reached:
             parameter.frozen = True

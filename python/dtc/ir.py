@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+NO_GRADIENT = ("compare", "iota", "constant", "detach")  # ops through which PyTorch passes no gradient
+
 
 @dataclass(frozen=True)
 class Batch:

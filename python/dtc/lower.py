@@ -9,6 +9,7 @@ from dtc.build import COUPLED, Builder
 from dtc.clean import name_of, sizes_of
 from dtc.errors import ExportError, Unsupported, module_path, op_name, location_of, without_prefix
 from dtc.ir import Batch, Graph, Parameter, Value
+from dtc.state import ancestors, observe_changes
 from dtc.views import identity
 
 # name of an aten op (or a function that stands for an op) -> function(lower, node); filled by
@@ -32,7 +33,7 @@ def lowers(*names, moves=False):
     return register
 
 
-WHOLE_IN_16_BITS = 256  # bf16 holds all whole numbers up to here
+WHOLE_IN_F32 = 1 << 24  # f32, which indices are kept in, holds all whole numbers up to here
 
 
 class Lowering:
@@ -46,7 +47,7 @@ class Lowering:
         self.build = Builder(self.graph)
         self.views, self.problems, self.poisoned = {}, {}, set()
         self.index_inputs, self.masks = set(), {}
-        self.node = None
+        self.node, self.of_loss = None, set()  # the node that is lowered; those that the loss depends on
         self.names = canonical_names(module)
         self.declare()
 
@@ -92,19 +93,30 @@ class Lowering:
             self.graph.parameters[name] = Parameter(name, tuple(tensor.shape), tensor, True)
         return self.parameter(name)
 
+    def old_state(self, name):
+        """Returns the view of the value that a buffer has before the step, which no gradient reaches."""
+        self.build.path = name.rpartition(".")[0]
+        value = self.state(self.names[name]).value
+        return identity(self.build.emit("detach", [value], value.dims))
+
     def run(self):
         nodes = list(self.captured.graph_module.graph.nodes)
+        self.of_loss = ancestors(self.captured.output)
         for node in nodes:
             if node.op == "placeholder":
                 if node in self.captured.parameters:
                     self.views[node] = self.parameter(self.captured.parameters[node])
+                elif node in self.captured.changed:
+                    self.views[node] = self.old_state(self.captured.buffers[node])
             elif node.op == "call_function" and not self.folder.is_constant(node):
                 self.lower(node)
         if not self.problems:
             try:
+                self.node = self.captured.output
                 self.finish()
+                observe_changes(self)
             except Unsupported as problem:
-                self.problem(self.captured.output, problem)
+                self.problem(self.node, problem)
         if self.problems:
             self.refuse()
         self.keep_buffers()
@@ -141,6 +153,12 @@ class Lowering:
             more = f" (and at {sorted(set(locations[1:]) - {locations[0]})[0]})" if others == 1 else more
             lines.append(f"{locations[0]}: {what}{more}")
         raise ExportError("\n".join(lines))
+
+    @property
+    def for_state(self):
+        """Returns whether only state depends on the node that is being lowered: that takes any function of the sums,
+        means and maxima over a step, which then has one micro-batch."""
+        return self.node not in self.of_loss
 
     def lower(self, node):
         if isinstance(node.meta.get("val"), (torch.SymInt, int)) and not name_of(node):
@@ -262,23 +280,23 @@ class Lowering:
     def known_indices(self, node, indices):
         """Returns the view of constant indices: what makes them, or a buffer; None where neither
         can be stated."""
+        if indices.numel() and int(indices.max()) > WHOLE_IN_F32:
+            raise Unsupported(
+                f"has constant indices up to {int(indices.max())}, which graph IR computes in f32,"
+                f" with whole numbers up to {WHOLE_IN_F32}; make the indices an input of forward"
+            )
         view = self.stated(indices, sizes_of(node)) or self.computed(node)
         return view or self.index_buffer(node, indices)
 
     def index_buffer(self, node, indices):
         """Returns the view of constant indices that are a buffer of the module, moved about; None
-        where they aren't. A file holds them as numbers, which 16 bits have to hold too."""
+        where they aren't. A file holds them as numbers in f32, also where a run has 16 bits."""
         root = node
         while name_of(root) in MOVES and root.all_input_nodes:
             root = root.all_input_nodes[0]
         name = self.names.get(self.captured.buffers.get(root, ""))
         if name is None or name not in self.module.state_dict():
             return None
-        if int(indices.max()) > WHOLE_IN_16_BITS:
-            raise Unsupported(
-                f"has constant indices up to {int(indices.max())}, which a buffer of graph IR can"
-                f" not hold in 16 bits; up to {WHOLE_IN_16_BITS} it can"
-            )
         if name not in self.graph.parameters:
             tensor = self.folder.value(root)
             self.graph.parameters[name] = Parameter(

@@ -138,7 +138,7 @@ def is_number(view):
 def where(lower, mask, a, b):
     """Writes a where the mask holds, else b; all three broadcast as in NumPy."""
     for each in (mask, a, b):
-        check_totals("where", each.value, each.value)
+        check_totals(lower, "where", each.value, each.value)
     lower.same_samples(mask.value, a.value, b.value)
     emit = lower.build.emit
     sizes = whole_dims(mask, a, b)

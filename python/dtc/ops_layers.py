@@ -59,9 +59,9 @@ def multiply_rows(lower, x, weight, bias):
     if weight.value.has_batch:
         raise Unsupported("has a weight for each sample; use torch.matmul")
     lower.same_samples(x.value, weight.value)
-    check_totals("multiply", x.value, weight.value)
+    check_totals(lower, "multiply", x.value, weight.value)
     if bias is not None:
-        check_totals("add", x.value, bias.value)
+        check_totals(lower, "add", x.value, bias.value)
     if len(x.dims) == 1 and not x.value.has_batch:
         raise Unsupported("multiplies a vector without a batch")
     x, count = rows_and_last(lower, x)
@@ -110,7 +110,7 @@ def vectors(lower, node):
 
 def by_vector(lower, a, b):
     """Writes a product where one side or both have one dim, as products point by point and sums."""
-    check_totals("multiply", a.value, b.value)
+    check_totals(lower, "multiply", a.value, b.value)
     if len(a.dims) == 1:  # [k] @ [..., k, n]
         b = b if len(b.dims) == 1 else with_dims(b, (*b.dims[:-2], b.dims[-1], b.dims[-2]))
     result = binary(lower, "multiply", floats(a), floats(b))
@@ -121,7 +121,9 @@ def multiply_matrices(lower, a, b, sizes):
     """Writes graph.matmul over the last two dims; dims in front are a batch of matrices."""
     floats(a), floats(b)
     lower.same_samples(a.value, b.value)
-    check_totals("multiply", a.value, b.value)
+    check_totals(lower, "multiply", a.value, b.value)
+    if lower.for_state and is_over_samples(a.dims, b.dims):
+        return sum_of_products(lower, a, b, sizes)
     rank = len(sizes)
     operands, flags = [], []
     for view, matrix in ((a, sizes[-2:]), (b, sizes[-2:])):
@@ -152,6 +154,19 @@ def multiply_matrices(lower, a, b, sizes):
     return identity(
         lower.build.emit("matmul", operands, sizes, transpose_a=flags[0], transpose_b=flags[1])
     )
+
+
+def is_over_samples(a, b):
+    """Returns whether two matrices [m, k] and [k, n] have the batch, and then the same parts of a sample, in k."""
+    inner = [[atom.size for atom in dim] for dim in (a[-1], b[-2])]
+    return len(a) == 2 and len(b) == 2 and inner[0] == inner[1] and inner[0][:1] == [Batch(1)]
+
+
+def sum_of_products(lower, a, b, sizes):
+    """Writes a product over samples, which only a state can take, as the sum of the products of each."""
+    a = with_dims(a, (a.dims[1][:1], a.dims[0], a.dims[1][1:]))
+    b = with_dims(b, (b.dims[0][:1], b.dims[0][1:], b.dims[1]))
+    return reduced(lower, multiply_matrices(lower, a, b, (Batch(1), *sizes)), "sum", [0])
 
 
 def vector(lower, view, width, default):

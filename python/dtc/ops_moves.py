@@ -299,7 +299,7 @@ def join(lower, nodes, dim, stack, sizes):
     values = [lower.build.materialise(view, [view.dims[at] for at in inner]) for view in parts]
     lower.same_samples(*values)
     for value in values[1:]:
-        check_totals("add", values[0], value)
+        check_totals(lower, "add", values[0], value)
     result = identity(
         lower.build.emit(
             "concat",

@@ -25,7 +25,7 @@ UNARY = {
 def pointwise(lower, name, view, **attributes):
     """Returns a unary op of a view: the value changes, the order stays."""
     view = lower.build.settled(view)
-    if name not in ("negate", "scale") and view.value.total:
+    if name not in ("negate", "scale") and view.value.total and not lower.for_state:
         raise Unsupported(
             "is not linear in a mean or sum over the batch; take it of each sample, before the mean"
         )
@@ -261,6 +261,21 @@ def of_each_sample(lower, view, rows):
     return scaled(lower, identity(mean), factor * elements(source.dims))
 
 
+@lowers("lerp")
+def between(lower, node):
+    """Writes start + weight * (end - start)."""
+    arguments = bound(node)
+    start, end = (operand(lower, arguments[key]) for key in ("self", "end"))
+    apart = binary(lower, "subtract", end, start)
+    weight = arguments["weight"]
+    moved = (
+        scaled(lower, apart, weight)
+        if isinstance(weight, (int, float))
+        else binary(lower, "multiply", apart, operand(lower, weight))
+    )
+    return binary(lower, "add", start, moved)
+
+
 @lowers("maximum", "minimum")
 def extremum(lower, node):
     return binary(
@@ -272,7 +287,7 @@ def binary(lower, name, a, b, write=None):
     """Writes an op of two views that broadcast as in NumPy; `write` makes it of two values and the
     dims of its result."""
     write = write or (lambda operands, dims: lower.build.emit(name, operands, dims))
-    check_totals(name, a.value, b.value)
+    check_totals(lower, name, a.value, b.value)
     lower.same_samples(a.value, b.value)
     rank = max(len(a.dims), len(b.dims))
     a, b = (with_dims(view, ((),) * (rank - len(view.dims)) + tuple(view.dims)) for view in (a, b))
@@ -309,9 +324,9 @@ def repeated_to(view, sizes):
     )
 
 
-def check_totals(name, a, b):
-    """Refuses what is not linear in a mean or sum over the batch."""
-    if not a.total and not b.total:
+def check_totals(lower, name, a, b):
+    """Refuses what is not linear in a mean or sum over the batch, but on the way to state alone."""
+    if lower.for_state or not a.total and not b.total:
         return
     linear = (
         name in ("add", "subtract")

@@ -112,12 +112,13 @@ def joined(view, letters, wanted):
     return tuple(atom for dim in dims_of(view, letters, wanted) for atom in dim)
 
 
-def dims_over(node, given):
-    """Returns the dims that a statistic is over, in order; all of them if none are given."""
+def dims_over(node, given, with_batch=False):
+    """Returns the dims that a statistic is over, in order; all of them if none are given. Refuses the batch among
+    them, unless it is taken `with_batch`."""
     sizes = sizes_of(node.args[0])
     given = [given] if isinstance(given, int) else given
     dims = sorted({dim % len(sizes) for dim in given or range(len(sizes))}) if sizes else []
-    if any(isinstance(sizes[dim], Batch) for dim in dims):
+    if not with_batch and any(isinstance(sizes[dim], Batch) for dim in dims):
         raise Unsupported("is over the batch, which couples samples")
     return dims
 
@@ -155,7 +156,8 @@ def extreme(lower, node):
     """Writes the largest or smallest element; of equal ones each gets the whole gradient, where
     PyTorch divides it."""
     arguments = bound(node)
-    x, dims = floats(lower.view(arguments["self"])), dims_over(node, arguments["dim"])
+    x = floats(lower.view(arguments["self"]))
+    dims = dims_over(node, arguments["dim"], with_batch=lower.for_state)
     view = extreme_over(lower, x, dims, node.target._opname == "amin")
     return kept_dims(view, dims) if arguments["keepdim"] else view
 

@@ -1,6 +1,7 @@
 """Makes ops of graph IR as a person would write them: weights that have the dims of heads, slices
 taken in one op, nothing unused."""
 
+from dtc.build import scope_of
 from dtc.ir import Op, Value, elements
 
 GATES = {"silu", "gelu", "relu"}
@@ -11,6 +12,7 @@ def tidy(graph):
     while changed:
         changed = merge_reshapes(graph) | split_linear(graph)
         drop_unused(graph)
+    slice_tables(graph)
     split_parameters(graph)
     unstack(graph)
     drop_unused(graph)
@@ -109,6 +111,37 @@ def split_linear(graph):
         op.result.dims = next(iter(shapes))
         changed = True
     return changed
+
+
+def slice_tables(graph):
+    """Takes the first rows of a parameter, such as those of a table of positions, by one slice of it, where they are
+    one of equal parts; those that are added stand first, as 'dtc import' writes them."""
+    uses = graph.uses()
+    for parameter in graph.parameters.values():
+        for reshape in uses.get(parameter.value, []):
+            readers = uses.get(reshape.result, []) if reshape is not None and reshape.name == "reshape" else []
+            if len(readers) != 1 or readers[0] is None or readers[0].name != "slice":
+                continue
+            part, at = readers[0], readers[0].attributes["dim"]
+            dims = reshape.result.dims
+            rows = dims[at + 1] if at + 1 < len(dims) else 1
+            joined = (*dims[:at], dims[at] * rows, *dims[at + 2 :])
+            if part.attributes.get("squeeze") and joined == parameter.value.dims:
+                part.operands = [parameter.value]
+                start = part.attributes["start"] * rows
+                part.attributes = {"dim": at, "start": start, "size": rows}
+    tables, uses = {parameter.value for parameter in graph.parameters.values()}, graph.uses()
+    first = [
+        op
+        for op in graph.ops
+        if op.name == "slice"
+        and op.operands[0] in tables
+        and not op.attributes["dim"]
+        and not op.attributes["start"]
+        and not scope_of(op.path)
+        and all(user is not None and user.name == "add" for user in uses.get(op.result, []))
+    ]
+    graph.ops = first + [op for op in graph.ops if op not in first]
 
 
 def grouping(shape, dims):

@@ -20,7 +20,7 @@ class Refused(Exception):
 @contextlib.contextmanager
 def watched():
     """Refuses, while a module is traced, what torch.export leaves out of its graph silently."""
-    apply, set_attribute = torch.autograd.Function.apply, torch.nn.Module.__setattr__
+    apply = torch.autograd.Function.apply
 
     def checked_apply(cls, *args, **kwargs):
         if cls.__module__.split(".")[0] != "torch":
@@ -33,15 +33,6 @@ def watched():
 
     def checked_hook(self, hook):
         raise Refused("a hook changes a gradient, which graph IR does not have; leave it out")
-
-    def checked_attribute(self, name, value):
-        buffers = self.__dict__.get("_buffers") or {}
-        if isinstance(value, torch.Tensor) and buffers.get(name, value) is not value:
-            raise Refused(
-                f"changes the buffer '{name}', which graph IR does not keep between steps yet;"
-                " update buffers outside of the training step"
-            )
-        set_attribute(self, name, value)
 
     enter, enter_none, leave_none = (
         torch.enable_grad.__enter__,
@@ -99,8 +90,6 @@ def watched():
         torch.no_grad, "__exit__", noted_leave
     ), mock.patch.object(
         torch.Tensor, "register_hook", checked_hook
-    ), mock.patch.object(
-        torch.nn.Module, "__setattr__", checked_attribute
     ):
         yield
 

@@ -288,6 +288,8 @@ class Writer:
             given = ", ".join(operands[:3]) + state + momentum
             tail = " parts" if a.get("parts") else ""
             return f"{left} = graph.batch_norm {given}{words}{tail} : {functional}"
+        if op.name == "observe":
+            return f"{left} = graph.observe {a['how']} {given} : {kinds[0]}, {kinds[1]}"
         if op.name == "reduce":
             return (
                 f"{left} = graph.reduce {a['how']} {given} dims {list_text(a['dims'])} : {kinds[0]}"
@@ -355,11 +357,17 @@ class Writer:
 
 def by_use(parameters, ops):
     """Returns parameters in the order in which ops read them first, with the positions of these ops; those that none
-    reads come last."""
-    first = {}
+    reads come last. Before the layers, a part of a table is read where the part is, not where it is taken."""
+    first, parts = {}, {}
+    layers = next((at for at, op in enumerate(ops) if op.name in ("repeat", "call")), len(ops))
     for at, op in enumerate(ops):
         for value in op.operands:
             first.setdefault(value, at)
+            table = parts.pop(value, None)
+            if table is not None and at < layers:
+                first[table] = at
+        if op.name == "slice" and at == first[op.operands[0]]:
+            parts[op.result] = op.operands[0]
     listed = [
         (first.get(members[0].value, len(ops)), hint, members) for hint, members in parameters
     ]

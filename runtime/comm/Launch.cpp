@@ -5,6 +5,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/comm/LauncherOutput.h"
 #include "runtime/comm/RollCall.h"
+#include "runtime/comm/SessionFolder.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -91,8 +92,10 @@ const std::pair<const char *, const char *> rootSettings[] = {
     {"PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
 };
 
-std::vector<std::string> childEnvironment(const std::string &child) {
+std::vector<std::string> childEnvironment(const std::string &child, const SessionFolder *session) {
   std::vector<std::string> result = {text("DTRUN_CHILD=", child)};
+  if (session && !session->setting().empty())
+    result.push_back(session->setting());
   auto add = [&](const char *name, const char *value) {
     if (!std::getenv(name)) // keeps variables that the user has set
       result.push_back(text(name, "=", value));
@@ -167,7 +170,9 @@ constexpr std::chrono::seconds kEndSeconds(15);
 
 class Launcher {
 public:
-  Status start(const std::string &program, const std::vector<std::string> &arguments);
+  // Starts `program`, an mpirun if there is a session.
+  Status start(const std::string &program, const std::vector<std::string> &arguments,
+               const SessionFolder *session);
   // Returns mpirun's wait status when it has ended and its output was passed on.
   Status wait(int &waitStatus);
 
@@ -216,7 +221,8 @@ void Launcher::becomeMpirun(const char *program, char *const *arguments, char *c
   ::_exit(127);
 }
 
-Status Launcher::start(const std::string &program, const std::vector<std::string> &arguments) {
+Status Launcher::start(const std::string &program, const std::vector<std::string> &arguments,
+                       const SessionFolder *session) {
   DTC_RETURN_IF_ERROR(signals.open());
   roll.open();
   Descriptor outputEnd, errorEnd;
@@ -228,7 +234,7 @@ Status Launcher::start(const std::string &program, const std::vector<std::string
     write->number = ends[1];
     ::fcntl(read->number, F_SETFL, O_NONBLOCK);
   }
-  std::vector<std::string> environment = childEnvironment(roll.name());
+  std::vector<std::string> environment = childEnvironment(roll.name(), session);
   std::vector<char *> argumentPointers = pointers(arguments);
   std::vector<char *> environmentPointers = pointers(environment);
   pid_t parent = ::getpid();
@@ -480,9 +486,12 @@ Status launchLocalRanks(int ranks, const std::vector<std::string> &arguments, La
   }
   command.insert(command.end(), arguments.begin(), arguments.end());
   (void)::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  std::optional<SessionFolder> session;
+  if (!options.isAlone)
+    session.emplace();
   Launcher launcher;
   launcher.savesAtStop = options.savesAtStop;
-  DTC_RETURN_IF_ERROR(launcher.start(program, command));
+  DTC_RETURN_IF_ERROR(launcher.start(program, command, session ? &*session : nullptr));
   int waitStatus = 0;
   DTC_RETURN_IF_ERROR(launcher.wait(waitStatus));
   double endedAt = launchClock();

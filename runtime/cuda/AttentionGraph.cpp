@@ -205,7 +205,7 @@ bool isCudnnCase(const AttentionCase &attention) {
   const AttentionParams &p = attention.params;
   if (attention.type == ElementType::F32 || p.keptFrom > 0 || p.window > 0 || p.softCap > 0 ||
       p.dlse || p.prefix > 0 || p.hasLengths || p.hasSlopes || p.hasDocuments || p.hasSinks ||
-      p.biasSizes[0] > 0 || p.valueDim > 0)
+      p.hasStarts || p.biasSizes[0] > 0 || p.valueDim > 0)
     return false;
   // cuDNN has no engine for a gradient of one query and one key.
   bool isSized = p.batch > 0 && p.queries > 0 && p.keys > 1 && p.heads > 0 && p.kvHeads > 0 &&

@@ -94,12 +94,13 @@ Status run(const format::GroupedGemm &op, const Command &command, cpu::ThreadPoo
   return {};
 }
 
-// The buffers of documents, which differ in attention and its gradient, and of attention's sinks.
-constexpr size_t kDocuments = 10, kSinks = 11, kGradDocuments = 17;
+// The buffers of documents and starts, which differ in attention and its gradient, and of
+// attention's sinks.
+constexpr size_t kDocuments = 10, kSinks = 11, kStarts = 12, kGradDocuments = 17, kGradStarts = 18;
 
-// Returns the arguments of attention whose documents are buffer `documents`; without sinks.
+// Returns the arguments of attention whose documents and starts are these buffers; without sinks.
 cpu::AttentionArgs attentionArgs(const Command &command, const format::Attention &op,
-                                 size_t documents) {
+                                 size_t documents, size_t starts) {
   cpu::AttentionArgs args{.q = asFloat(command.buffers[0]),
                           .k = asFloat(command.buffers[1]),
                           .v = asFloat(command.buffers[2]),
@@ -123,7 +124,8 @@ cpu::AttentionArgs attentionArgs(const Command &command, const format::Attention
                           .lengths = asIds(command.buffers[7]),
                           .bias = asFloat(command.buffers[8]),
                           .slopes = asFloat(command.buffers[9]),
-                          .documents = asIds(command.buffers[documents])};
+                          .documents = asIds(command.buffers[documents]),
+                          .starts = asIds(command.buffers[starts])};
   for (uint32_t i = 0; i < format::sizeOf(op.bias_sizes()); ++i)
     args.biasSizes[i] = asSigned(op.bias_sizes()->Get(i));
   if (op.dropout() > 0) {
@@ -154,7 +156,7 @@ cpu::NarrowTensors narrowTensors(const Command &command, ElementType type) {
 Status run(const format::Attention &op, const Command &command, cpu::ThreadPool &pool) {
   ElementType type;
   DTC_RETURN_IF_ERROR(findElementType(op.dtype(), type));
-  cpu::AttentionArgs args = attentionArgs(command, op, kDocuments);
+  cpu::AttentionArgs args = attentionArgs(command, op, kDocuments, kStarts);
   args.sinks = asFloat(command.buffers[kSinks]);
   switch (type) {
   case ElementType::F32:
@@ -169,17 +171,18 @@ Status run(const format::Attention &op, const Command &command, cpu::ThreadPool 
 }
 
 void runWide(const format::AttentionGrad &op, const Command &command, cpu::ThreadPool &pool) {
-  cpu::AttentionGradArgs args{.forward = attentionArgs(command, *op.forward(), kGradDocuments),
-                              .dout = asFloat(command.buffers[10]),
-                              .dq = asFloat(command.buffers[11]),
-                              .dk = asFloat(command.buffers[12]),
-                              .dv = asFloat(command.buffers[13]),
-                              .scratch = asFloat(command.buffers[14]),
-                              .dlse = asFloat(command.buffers[15]),
-                              .dqRow = asSigned(op.dq_row()),
-                              .dkRow = asSigned(op.dk_row()),
-                              .dvRow = asSigned(op.dv_row()),
-                              .dbias = asFloat(command.buffers[16])};
+  cpu::AttentionGradArgs args{
+      .forward = attentionArgs(command, *op.forward(), kGradDocuments, kGradStarts),
+      .dout = asFloat(command.buffers[10]),
+      .dq = asFloat(command.buffers[11]),
+      .dk = asFloat(command.buffers[12]),
+      .dv = asFloat(command.buffers[13]),
+      .scratch = asFloat(command.buffers[14]),
+      .dlse = asFloat(command.buffers[15]),
+      .dqRow = asSigned(op.dq_row()),
+      .dkRow = asSigned(op.dk_row()),
+      .dvRow = asSigned(op.dv_row()),
+      .dbias = asFloat(command.buffers[16])};
   cpu::attentionGrad(args, pool);
 }
 
@@ -195,8 +198,8 @@ void runNarrow(const format::AttentionGrad &op, const Command &command, ElementT
   tensors.dvRow = asSigned(op.dv_row());
   tensors.dlse = asFloat(command.buffers[15]);
   tensors.dbias = asFloat(command.buffers[16]);
-  cpu::narrowAttentionGrad(attentionArgs(command, *op.forward(), kGradDocuments), tensors,
-                           asFloat(command.buffers[14]), pool);
+  cpu::narrowAttentionGrad(attentionArgs(command, *op.forward(), kGradDocuments, kGradStarts),
+                           tensors, asFloat(command.buffers[14]), pool);
 }
 
 Status run(const format::AttentionGrad &op, const Command &command, cpu::ThreadPool &pool) {

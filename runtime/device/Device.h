@@ -141,9 +141,9 @@ public:
   // no list, which get a group that they never use.
   virtual Status createGroup(Control &control, const GroupSpec &spec, int &group) = 0;
 
-  // Finds the fastest way to run the matrix products, attentions and convolutions of steps, which
-  // are given. Buffers hold nothing of worth yet, and zeros afterwards. Collective over `control`;
-  // called once, before the first step.
+  // Finds the fastest way to run those instructions that this device can run in several ways.
+  // `commands` calls its argument with every instruction of the steps. Buffers hold nothing of
+  // worth yet, and zeros afterwards. Collective over `control`; called once, before the first step.
   virtual Status tune(Control &, const CommandSource &) { return {}; }
 
   // Begins a step. All that follows until endStep is the same, in the same order, with the same

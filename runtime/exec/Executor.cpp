@@ -59,7 +59,7 @@ private:
   StreamSpec streamSpec() const;
   Status prepareHere();
   Status bindSlots();
-  void forEachTuned(const std::function<void(const Command &)> &visit);
+  void forEachCommand(const std::function<void(const Command &)> &visit);
   // Finds the slot of the step that is enqueued next.
   Status nextSlot(StepSlot *&slot);
   int forkEvent() const { return static_cast<int>(step.num_events()); }
@@ -188,32 +188,16 @@ Status ExecutorImpl::prepare() {
   DTC_RETURN_IF_ERROR(agree(control, bindSlots()));
   if (options.progress)
     options.progress->describe(noteProgram(manifest, static_cast<uint32_t>(rank), groups, bound));
-  return device.tune(control, [this](const auto &visit) { forEachTuned(visit); });
+  return device.tune(control, [this](const auto &visit) { forEachCommand(visit); });
 }
 
-// Returns true for instructions that a device may run in several ways.
-static bool isTuned(format::Op op) {
-  switch (op) {
-  case format::Op::Gemm:
-  case format::Op::Attention:
-  case format::Op::AttentionGrad:
-  case format::Op::Conv2d:
-  case format::Op::Conv2dInputGrad:
-  case format::Op::Conv2dWeightGrad:
-    return true;
-  default:
-    return false;
-  }
-}
-
-// Visits the tuned instructions of all runs and layers, whose buffers may be aligned otherwise.
-void ExecutorImpl::forEachTuned(const std::function<void(const Command &)> &visit) {
+// Visits the instructions of all runs and layers, whose buffers may be aligned otherwise. A device
+// passes over those that it runs in one way only.
+void ExecutorImpl::forEachCommand(const std::function<void(const Command &)> &visit) {
   for (const auto &[kind, entry] : bound.entries)
     for (const Issue &issue : entry.issues) {
       const BoundRun &run = entry.runs[issue.run];
       BoundInstruction &instruction = bound.tasks[run.task].instructions[issue.instruction];
-      if (!isTuned(instruction.command.source->op_type()))
-        continue;
       moveTo(run, issue.layer, instruction);
       visit(instruction.command);
     }

@@ -173,8 +173,16 @@ void describeScores(const Attention &op, Description &d) {
   readsIf("slopes", op.slopes(), DType::f32, op.heads(), d);
 }
 
-// Describes the documents of keys, the last buffer of attention's gradient, and of attention that
-// before its sinks.
+// Describes the positions of the first query and of the first key, the last buffer of attention and
+// of its gradient.
+void describeStarts(const Attention &op, Description &d) {
+  d.require(op.starts() == noBuffer || (op.documents() == noBuffer && op.dropout() == 0),
+            "'starts' with documents, or with a dropout of ", op.dropout(), ", wanted neither");
+  readsIf("starts", op.starts(), DType::i32, 2, d);
+}
+
+// Describes the documents of keys, the last buffer but one of attention's gradient, and of
+// attention that before its sinks.
 void describeDocuments(const Attention &op, Description &d) {
   d.require(op.documents() == noBuffer || (op.prefix() == 0 && op.keys() >= op.queries()),
             "'documents' with a prefix of ", op.prefix(), ", ", op.queries(), " queries and ",
@@ -201,15 +209,16 @@ void describeAttention(const Attention &op, bool isForward, Description &d) {
     d.size("value_dim", op.value_dim());
   if (op.prefix() != 0)
     d.size("prefix", op.prefix());
-  d.require(op.prefix() == 0 || (op.causal() && op.window() == 0 && op.prefix() <= op.keys()),
-            "'prefix' is ", op.prefix(), ", wanted at most keys, ", op.keys(),
+  bool isPrefixed = op.prefix() <= op.keys() || op.starts() != noBuffer;
+  d.require(op.prefix() == 0 || (op.causal() && op.window() == 0 && isPrefixed), "'prefix' is ",
+            op.prefix(), ", wanted at most keys, ", op.keys(),
             ", of 'causal' attention without a 'window'");
   d.floating("dtype", op.dtype());
   d.require(op.soft_cap() >= 0, "'soft_cap' is ", op.soft_cap(), ", wanted 0 or more");
   d.require(op.kv_heads() > 0 && op.heads() % op.kv_heads() == 0, "'heads' is ", op.heads(),
             ", wanted a multiple of kv_heads, ", op.kv_heads());
-  d.require(!op.causal() || op.keys() >= op.queries(), "causal with ", op.queries(),
-            " queries and ", op.keys(), " keys, wanted as many keys at least");
+  d.require(!op.causal() || op.keys() >= op.queries() || op.starts() != noBuffer, "causal with ",
+            op.queries(), " queries and ", op.keys(), " keys, wanted as many keys at least");
   d.require(op.dropout() >= 0 && op.dropout() < 1, "'dropout' is ", op.dropout(),
             ", wanted at least 0 and less than 1");
   AttentionElements elements(op);
@@ -242,6 +251,7 @@ void describe(const Attention &op, Description &d) {
   describeAttention(op, true, d);
   describeDocuments(op, d);
   readsIf("sinks", op.sinks(), DType::f32, op.heads(), d);
+  describeStarts(op, d);
 }
 
 void describe(const AttentionGrad &op, Description &d) {
@@ -263,6 +273,7 @@ void describe(const AttentionGrad &op, Description &d) {
   else
     d.writes("dbias", op.dbias(), DType::f32, describeBias(forward, d));
   describeDocuments(forward, d);
+  describeStarts(forward, d);
 }
 
 template <typename Lookup> void describeRows(const Lookup &op, Description &d) {

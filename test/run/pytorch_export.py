@@ -6,11 +6,12 @@ whose attention, mask, rotary embedding, RMS norm and GELU are written out; a Vi
 gates; ResNet-18 and ResNet-50; an encoder and decoder with cross attention; losses by name and by function.
 reference/pytorch_users.py has what others train: a segmenter, two towers, recurrent layers, a denoiser, tables, audio,
 mixtures, likeness, a projector between frozen parts, autoencoders, a state space model. pytorch_masks.py has BERT and
-T5 of transformers with padding, Gemma 3, and the attention of GPT-OSS. If PyTorch is installed, they are exported anew;
+T5 of transformers with padding, Gemma 3, and the attention of GPT-OSS. pytorch_states.py has a module whose forward
+changes buffers. If PyTorch is installed, they are exported anew;
 else reference/data/pytorch_export has the files that dtc.export wrote, and the results that PyTorch computed.
 
 1. The loss and every gradient of the first step, and five steps of AdamW, are PyTorch's, on one process and under
-   other plans. So are running statistics of batch norm.
+   other plans. So are running statistics of batch norm, and other buffers that forward changes.
 2. GPT-2, Llama and Qwen2 are the model that their config.json becomes: the same losses to the bit, the same
    instructions.
 3. With PyTorch: the IR of 48 layers is no larger than that of 12; the stored files are those that are written now;
@@ -45,7 +46,7 @@ from weights import direction_of  # noqa: E402
 
 LOSS_TOLERANCE, TENSOR_TOLERANCE = 1e-5, 1e-4
 CONFIGS = {
-    "gpt2": {"model_type": "gpt2", "vocab_size": 61, "n_embd": 24, "n_head": 3, "n_layer": 2, "n_positions": 16,
+    "gpt2": {"model_type": "gpt2", "vocab_size": 61, "n_embd": 24, "n_head": 3, "n_layer": 2, "n_positions": 32,
              "attn_pdrop": 0.0, "embd_pdrop": 0.0, "resid_pdrop": 0.0},
     "llama": {"model_type": "llama", "vocab_size": 61, "hidden_size": 24, "intermediate_size": 40,
               "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,

@@ -118,6 +118,8 @@ bool swapCommunications(ManifestT &manifest, Random &random) {
   if (pairs.empty())
     return false;
   auto [a, b] = pick(random, pairs);
+  lastSite = a.task->name + ", instructions " + std::to_string(a.index) + " and " +
+             std::to_string(b.index);
   std::swap(a.task->instructions[a.index], b.task->instructions[b.index]);
   return true;
 }
@@ -332,9 +334,12 @@ bool useBeforeArrival(ManifestT &manifest, Random &random) {
     return false;
   if (uint64_t at = below(random, sites.size() + runs.size()); at < sites.size()) {
     Site site = sites[at];
+    lastSite = site.task->name + ", instruction " + std::to_string(site.index);
     std::swap(site.task->instructions[site.index], site.task->instructions[site.index + 1]);
   } else {
     auto [entry, i] = runs[at - sites.size()];
+    lastSite = "runs " + std::to_string(i) + " and " + std::to_string(i + 1) + " of entry '" +
+               format::EnumNameEntryKind(entry->kind) + "'";
     std::swap(entry->order[i], entry->order[i + 1]);
   }
   return true;
@@ -426,6 +431,8 @@ bool freeEarly(ManifestT &manifest, Random &random) {
       continue;
     for (uint32_t buffer : buffers[given])
       program.buffers[buffer]->offset += to - from;
+    lastSite = "'" + program.buffers[buffers[given][0]]->name + "' in the memory of '" +
+               program.buffers[buffers[kept][0]]->name + "'";
     return true;
   }
   return false;
@@ -597,10 +604,22 @@ const std::vector<Mutation> &allMutations() {
       {"rows of experts before their exchange", readOwnRows, false},
       {"gradients of experts over all ranks", sumExpertsOverAll, false},
       {"other gradients over equal experts", sumOthersOverFew, false},
+      {"indices of another layer or round", readOtherIndices, false},
+      {"numbers of rows of another routing", readOtherCounts, false},
+      {"gradient over rows of another routing", multiplyOtherRows, false},
+      {"fewer rows than the room", leaveRowsOut, false},
+      {"rows counted twice", countRowsTwice, false},
+      {"bias on each rank of tp", addBiasOnEachRank, false},
+      {"gradients of experts ep times too large", sumExpertsTwice, false},
+      {"gradient of a router not summed", loseRouterGradient, false},
+      {"load of experts over too few ranks", countLoadOfFew, false},
+      {"rows to the wrong expert's rank", sendToOtherExperts, false},
+      {"room of another rank", exchangeOtherRoom, false},
   };
   return all;
 }
 
+void notePlanted(std::string site) { lastSite = std::move(site); }
 const std::string &lastPlanted() { return lastSite; }
 
 } // namespace dtc::mutate

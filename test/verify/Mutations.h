@@ -22,6 +22,8 @@ struct Mutation {
 
 // Returns every kind of fault.
 const std::vector<Mutation> &allMutations();
+// Notes the site of the fault that is planted now.
+void notePlanted(std::string site);
 // Returns the site of the last fault, for messages; empty if it was no instruction.
 const std::string &lastPlanted();
 

@@ -23,6 +23,9 @@ struct Cell {
   uint32_t writer;            // number of the event
   int64_t shift;              // address minus the offset in the data that the writer wrote
   std::set<uint32_t> readers; // since that write
+  // Hash of the writer's name. Of a sum, the hashes of what began it and of all addends, added up:
+  // the order of addends does not matter.
+  size_t content;
 };
 
 // The dependences of one program in one entry: which instruction reads the data of which.
@@ -45,24 +48,27 @@ public:
       });
     }
     for (auto &[begin, cell] : cells)
-      kept.emplace_back(begin, cell.end, names[cell.writer], cell.shift);
+      kept.emplace_back(begin, cell.end, cell.content, cell.shift);
   }
 
   bool isOrdered = true;
   // The reads of each instruction, by its name. A read is (offset in the data that it reads, bytes,
-  // hash of the writer's name, offset in the writer's data).
+  // content of the bytes, offset in the writer's data).
   using Reads = std::set<std::tuple<int64_t, int64_t, size_t, int64_t>>;
   std::map<std::string, Reads> reads;
   std::map<std::string, std::vector<std::string>> channels; // in order
-  // Ranges that a step leaves behind, with the writers of their bytes.
-  std::vector<std::tuple<int64_t, int64_t, std::string, int64_t>> kept;
+  // Ranges that a step leaves behind: begin, end, content, shift.
+  std::vector<std::tuple<int64_t, int64_t, size_t, int64_t>> kept;
 
 private:
   using Bits = std::vector<uint64_t>;
 
   std::string nameOf(const Run &run, const Instruction &instruction, const Accesses &accesses,
                      uint32_t layer) {
-    std::string name = std::to_string(run.task()) + "/" + std::to_string(run.micro_batch()) + "/" +
+    // An instruction that runs once a step belongs to no micro-batch, whichever is the last one.
+    bool isOfStep = instruction.runs() == Runs::last;
+    std::string name = std::to_string(run.task()) + "/" +
+                       (isOfStep ? "step" : std::to_string(run.micro_batch())) + "/" +
                        std::to_string(layer) + "/" + opName(instruction.op_type());
     for (const Touch &touch : accesses.touches)
       name += " " + std::to_string(touch.buffer) + (touch.writes ? "w" : "r") +
@@ -120,14 +126,21 @@ private:
       if (meetsOtherPrograms(communication->group))
         channels[channelOf(*communication, instruction)].push_back(names.back());
     bool adds = accesses.accumulates && !(instruction.starts_sum() && isFirst);
+    bool sums = adds && isAddition(instruction);
     for (const Touch &touch : accesses.touches)
-      if (touch.reads || adds)
+      if ((touch.reads || adds) && !(touch.writes && sums))
         for (const Piece &piece : rowsOf(touch))
           read(event, touch, piece, run, layer);
     for (const Touch &touch : accesses.touches)
       if (touch.writes)
         for (const Piece &piece : rowsOf(touch))
-          write(event, touch, piece, run, layer);
+          sums ? addTo(event, touch, piece, run, layer) : write(event, touch, piece, run, layer);
+  }
+
+  // Returns true for instructions that accumulate by plain addition.
+  static bool isAddition(const Instruction &instruction) {
+    const Gemm *op = instruction.op_as_Gemm();
+    return !op || op->beta() == 1;
   }
 
   // Returns each row of a touch by itself, or its pieces if it has no rows.
@@ -174,7 +187,7 @@ private:
       isOrdered &= comesBefore(cell->second.writer, event);
       cell->second.readers.insert(event);
       all.insert({piece.begin + cell->first - begin, cell->second.end - cell->first,
-                  hashes[cell->second.writer], cell->first - cell->second.shift});
+                  cell->second.content, cell->first - cell->second.shift});
     }
   }
 
@@ -184,13 +197,43 @@ private:
     cut(begin);
     cut(end);
     auto first = cells.lower_bound(begin), past = cells.lower_bound(end);
-    for (auto cell = first; cell != past; ++cell) {
-      isOrdered &= comesBefore(cell->second.writer, event);
-      for (uint32_t reader : cell->second.readers)
-        isOrdered &= comesBefore(reader, event);
-    }
+    for (auto cell = first; cell != past; ++cell)
+      checkReplaced(cell->second, event);
     cells.erase(first, past);
-    cells[begin] = {end, event, begin - piece.begin, {}};
+    cells[begin] = {end, event, begin - piece.begin, {}, hashes[event]};
+  }
+
+  void checkReplaced(const Cell &cell, uint32_t event) {
+    isOrdered &= comesBefore(cell.writer, event);
+    for (uint32_t reader : cell.readers)
+      isOrdered &= comesBefore(reader, event);
+  }
+
+  // Adds the event's data to a range. Bytes that nothing has written have what the last step left.
+  void addTo(uint32_t event, const Touch &touch, const Piece &piece, const Run &run,
+             uint32_t layer) {
+    constexpr size_t kLastStep = 1;
+    int64_t begin = offsetOf(touch, piece, run, layer), end = begin + piece.bytes;
+    int64_t shift = begin - piece.begin;
+    cut(begin);
+    cut(end);
+    std::map<int64_t, Cell> sums;
+    auto first = cells.lower_bound(begin), past = cells.lower_bound(end);
+    int64_t at = begin;
+    for (auto cell = first; cell != past; ++cell) {
+      checkReplaced(cell->second, event);
+      if (at < cell->first)
+        sums[at] = {cell->first, event, shift, {}, kLastStep + hashes[event]};
+      // Addends that are no neighbours in their data make other sums.
+      size_t moved = std::hash<int64_t>()(cell->second.shift - shift);
+      sums[cell->first] = {
+          cell->second.end, event, shift, {}, cell->second.content + hashes[event] + moved};
+      at = cell->second.end;
+    }
+    if (at < end)
+      sums[at] = {end, event, shift, {}, kLastStep + hashes[event]};
+    cells.erase(first, past);
+    cells.insert(sums.begin(), sums.end());
   }
 
   const Manifest &manifest;
@@ -205,7 +248,7 @@ private:
 };
 
 // Returns the bytes that a step leaves in parameters, state and outputs.
-std::set<std::tuple<int64_t, int64_t, std::string, int64_t>>
+std::set<std::tuple<int64_t, int64_t, size_t, int64_t>>
 keptBy(const History &history, const Program &program, EntryKind kind) {
   std::set<std::pair<int64_t, int64_t>> ranges;
   auto addBuffer = [&](uint32_t index) {
@@ -222,11 +265,11 @@ keptBy(const History &history, const Program &program, EntryKind kind) {
       addBuffer(output->buffer());
   for (uint32_t i = 0; kind == EntryKind::gradients && i < sizeOf(program.gradients()); ++i)
     addBuffer(program.gradients()->Get(i)->buffer());
-  std::set<std::tuple<int64_t, int64_t, std::string, int64_t>> kept;
-  for (auto &[begin, end, writer, shift] : history.kept)
+  std::set<std::tuple<int64_t, int64_t, size_t, int64_t>> kept;
+  for (auto &[begin, end, content, shift] : history.kept)
     for (auto [first, last] : ranges)
       if (begin < last && first < end)
-        kept.emplace(std::max(begin, first) - first, std::min(end, last) - first, writer,
+        kept.emplace(std::max(begin, first) - first, std::min(end, last) - first, content,
                      std::max(begin, first) - shift);
   return kept;
 }

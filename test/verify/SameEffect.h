@@ -1,5 +1,5 @@
 // Shows that a change of a program has no effect: every read reads data of the same instruction as
-// before, and no conflicting accesses can happen at the same time.
+// before, or a sum of the same addends, and no conflicting accesses can happen at the same time.
 #pragma once
 
 #include "runtime/format/dte_generated.h"

@@ -12,8 +12,9 @@
 
 namespace dtc {
 
-// The space needed beyond the program and its libraries.
-inline constexpr size_t kLibrarySpace = size_t(256) << 20;
+// The space needed beyond the program and its libraries: OpenBLAS's 256 MiB, and some for what
+// others map before it.
+inline constexpr size_t kLibrarySpace = size_t(264) << 20;
 
 // Ends the program with `words` if there is not enough address space. Makes only calls that need no
 // library to be set up.

@@ -11,6 +11,9 @@ namespace dtc {
 // Exit code of an error in dtc itself.
 inline constexpr int kInternalError = 70;
 
+// Adds the commands that this program has: all in dtc, those of planning in dtc-plan-only.
+void addCommands(CLI::App &app, int &exitCode);
+
 // Adds `dtc import`: makes graph IR from a Hugging Face config.json.
 void addImport(CLI::App &app, int &exitCode);
 // Adds `dtc fmt`: prints graph IR in its usual style.
@@ -50,5 +53,9 @@ void addReport(CLI::App &app, int &exitCode);
 void addData(CLI::App &app, int &exitCode);
 // Adds `dtc calibrate`: measures this machine for a topology file.
 void addCalibrate(CLI::App &app, int &exitCode);
+// Adds `dtc completion`: prints the script by which a shell completes words of dtc's command line.
+void addCompletion(CLI::App &app, int &exitCode);
+// Adds `dtc manual`: writes the manual pages of all commands.
+void addManual(CLI::App &app, int &exitCode);
 
 } // namespace dtc

@@ -39,11 +39,17 @@ UserError contradiction(const CompileFlags &flags, const std::string &flag,
                    "leave out " + flag + ", or plan again with 'dtc plan'");
 }
 
-Status checkDecay(const CompileFlags &flags, OptimizerKind optimizer) {
+// Checks that flags of one optimizer are not given for another one.
+Status checkOptimizerFlags(const CompileFlags &flags, OptimizerKind optimizer) {
   if (flags.options.step.coupledDecay && optimizer != OptimizerKind::Sgd)
     return UserError("--coupled-decay needs the optimizer sgd, the plan has " +
                          nameOf(optimizer).str(),
                      "leave it out, or use --optimizer sgd");
+  for (const char *flag : {"--muon-momentum", "--muon-rate"})
+    if (flags.given(flag) && optimizer != OptimizerKind::Muon)
+      return UserError(std::string(flag) + " needs the optimizer muon, the plan has " +
+                           nameOf(optimizer).str(),
+                       "leave it out, or use --optimizer muon");
   return {};
 }
 
@@ -75,7 +81,7 @@ Status checkFlagsFit(const CompileFlags &flags, const Plan &plan) {
   if (flags.given("--optimizer-state") && flags.optimizerState != plan.optimizerState)
     return contradiction(flags, "--optimizer-state", nameOf(flags.optimizerState).str(),
                          "optimizer state", nameOf(plan.optimizerState).str());
-  return checkDecay(flags, plan.optimizer);
+  return checkOptimizerFlags(flags, plan.optimizer);
 }
 
 // Returns the flop/s of a device for the matrix products of a plan.
@@ -89,7 +95,7 @@ Result<Plan> planOf(const CompileFlags &flags, mlir::ModuleOp module, double &pe
     return UserError("compiling '" + flags.model + "': there is neither --plan nor --global-batch",
                      "give --plan plan.json, or the flags of 'dtc plan'");
   if (flags.planFile.empty()) {
-    if (Status decays = checkDecay(flags, flags.optimizer); !decays)
+    if (Status decays = checkOptimizerFlags(flags, flags.optimizer); !decays)
       return decays.error();
     Result<PlanRequest> request = requestOf(flags, module);
     if (!request)
@@ -287,6 +293,15 @@ void addStepFlags(CLI::App &command, CompileFlags &flags) {
       ->check(numberBetween(0, 0.9999999));
   command.add_option("--epsilon", step.epsilon, "added to the root of the second moment")
       ->check(numberBetween(1e-30, 0.9999999));
+  command.add_option("--muon-momentum", step.muonMomentum, "muon: momentum of matrices")
+      ->check(numberBetween(0, 0.9999999));
+  command
+      .add_option_function<std::string>(
+          "--muon-rate",
+          [&step](const std::string &name) { step.matrixRate = *matrixRateFrom(name); },
+          "muon: factor of the learning rate of matrices, " + alternatives(namesOf(kMatrixRates)) +
+              " (default: match-rms-adamw)")
+      ->check(oneOf(namesOf(kMatrixRates)));
   command
       .add_option("--trust-coefficient", step.trustCoefficient,
                   "lars: of a tensor's norm over its gradient's")

@@ -22,7 +22,7 @@ void addStack(CLI::App &app, int &exitCode) {
     exitCode = runStackList(llvm::outs(), llvm::errs());
   });
   CLI::App *show = group->add_subcommand("show", "Shows one stack, and where its figures are from");
-  show->add_option("NAME", flags->name, "a name of the catalogue, or a TOML file")->required();
+  show->add_option("NAME", flags->name, "a name of 'dtc stack list', or a TOML file")->required();
   show->add_option("--format", flags->format, "text or json")->check(oneOf({"text", "json"}));
   show->callback([flags, &exitCode] {
     OutputFormat format = flags->format == "json" ? OutputFormat::Json : OutputFormat::Text;

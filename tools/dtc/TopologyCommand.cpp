@@ -23,7 +23,8 @@ void addTopology(CLI::App &app, int &exitCode) {
     exitCode = runTopologyList(llvm::outs(), llvm::errs());
   });
   CLI::App *show = group->add_subcommand("show", "Shows one system");
-  show->add_option("NAME", flags->name, "a name of the catalogue, or a TOML file")->required();
+  show->add_option("NAME", flags->name, "a name of 'dtc topology list', or a TOML file")
+      ->required();
   show->add_option("--nodes", flags->nodes, "number of nodes")->check(wholeNumber(1));
   show->add_option("--devices", flags->devices, "devices used")->check(wholeNumber(1));
   show->add_option("--format", flags->format, "text or json")->check(oneOf({"text", "json"}));

@@ -68,24 +68,7 @@ int main(int argc, char **argv) {
   app.require_subcommand(1);
   app.failure_message(dtc::usageError);
   int exitCode = 0;
-  dtc::addImport(app, exitCode);
-  dtc::addFmt(app, exitCode);
-  dtc::addPlan(app, exitCode);
-  dtc::addCompile(app, exitCode);
-  dtc::addInspect(app, exitCode);
-  dtc::addTopology(app, exitCode);
-  dtc::addStack(app, exitCode);
-  dtc::addVerify(app, exitCode);
-  dtc::addSimulate(app, exitCode);
-  dtc::addValidate(app, exitCode);
-  dtc::addExplain(app, exitCode);
-  dtc::addDiff(app, exitCode);
-  dtc::addExport(app, exitCode);
-  dtc::addCheckpoint(app, exitCode);
-  dtc::addLaunch(app, exitCode);
-  dtc::addReport(app, exitCode);
-  dtc::addData(app, exitCode);
-  dtc::addCalibrate(app, exitCode);
+  dtc::addCommands(app, exitCode);
   try {
     Words words = wordsOf(app, argc, argv);
     std::reverse(words.begin(), words.end()); // CLI11 takes them in reverse order

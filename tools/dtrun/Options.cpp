@@ -3,6 +3,8 @@
 #include "runtime/base/Env.h"
 #include "runtime/format/Printable.h"
 #include "tools/cli/CommandLine.h"
+#include "tools/cli/Completion.h"
+#include "tools/cli/ManualPage.h"
 
 #include <CLI/CLI.hpp>
 
@@ -113,6 +115,29 @@ void declareWatching(CLI::App &app, Options &options) {
       ->type_name("K");
 }
 
+// Flags that print something in place of a run.
+void declareAboutItself(CLI::App &app) {
+  app.set_version_flag("--version", kVersion);
+  app.add_option_function<std::string>(
+         "--completion",
+         [&app](const std::string &shell) {
+           std::cout << completionScript(commandInfo(app), shell);
+           throw CLI::Success();
+         },
+         "print the script by which a shell completes dtrun's flags, and exit")
+      ->trigger_on_parse()
+      ->check(oneOf(completionShells()))
+      ->type_name("SHELL");
+  app.add_flag_callback(
+         "--manual",
+         [&app] {
+           std::cout << manualPages(commandInfo(app), kVersion).front().text;
+           throw CLI::Success();
+         },
+         "print the manual page of dtrun, and exit")
+      ->trigger_on_parse();
+}
+
 void declare(CLI::App &app, Options &options, std::string &format) {
   const CLI::Validator wholeNumber(notWhole, "");
   app.add_option("model", options.model, "the .dte file that 'dtc compile' wrote")->required();
@@ -206,7 +231,7 @@ void declare(CLI::App &app, Options &options, std::string &format) {
                "as a run would, print what was checked, and train nothing");
   declareCheckpoints(app, options);
   declareWatching(app, options);
-  app.set_version_flag("--version", kVersion);
+  declareAboutItself(app);
 }
 
 // Checks what CLI11 cannot check. Returns the mistake, or null.

@@ -2,11 +2,10 @@
 #include "compiler/decide/plan/ApplyPlan.h"
 
 #include "compiler/decide/plan/ApplyLayers.h"
+#include "compiler/decide/plan/ContextSupport.h"
 #include "compiler/decide/plan/PlacementText.h"
 #include "dialects/graph/Context.h"
 #include "dialects/graph/LossChunks.h"
-#include "dialects/graph/MoeOps.h"
-#include "dialects/graph/RouteOps.h"
 #include "dialects/graph/StateOps.h"
 #include "passes/graph/ExchangeHeads.h"
 #include "passes/graph/ExchangeRows.h"
@@ -108,15 +107,9 @@ Mesh stageMesh(ModuleOp module, const Decisions &d) {
 
 // Prepares attention for sequences on several ranks.
 static LogicalResult splitSequences(ModuleOp module, const Decisions &d) {
-  WalkResult walk = module.walk([](Operation *op) {
-    if (!isa<graph::RouteTokensOp, graph::MoeRouterOp, graph::BatchNormaliseOp>(op))
-      return WalkResult::advance();
-    op->emitError("the model has ")
-        << op->getName() << ", which dtc can't compile with cp yet; plan with --fix cp=1";
-    return WalkResult::interrupt();
-  });
-  if (walk.wasInterrupted())
-    return failure();
+  if (Operation *op = findUncuttable(module))
+    return op->emitError("the model has ")
+           << op->getName() << ", which dtc can't compile with cp yet; plan with --fix cp=1";
   if (d.contextKind == ContextKind::AllToAll)
     return exchangeHeads(module, d.cp * d.tp);
   graph::KeyTravel travel =

@@ -18,10 +18,6 @@ std::string whyNotExecutable(const Plan &plan) {
     return ("the plan has " + each->key + " = " + each->valueOf(plan.decisions) + kCantYet +
             each->program.mend)
         .str();
-  if (!isCompilable(plan.precision))
-    return ("the plan has precision = " + nameOf(plan.precision) + kCantYet + "--precision " +
-            nameOf(storedAs(plan.precision)))
-        .str();
   return "";
 }
 

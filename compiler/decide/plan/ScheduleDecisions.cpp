@@ -21,7 +21,7 @@ StepOptions stepOptions(const Plan &plan, const StepOptions &settings) {
   step.microBatches = plan.decisions.numMicroBatches;
   step.ranks = plan.decisions.dp;
   step.optimizer = plan.trainedBy();
-  step.precision = storedAs(plan.precision);
+  step.precision = plan.precision;
   step.gradDtype = plan.origin.gradDtype;
   step.offload = plan.decisions.offloadOptimizer;
   return step;

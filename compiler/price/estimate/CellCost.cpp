@@ -35,8 +35,9 @@ public:
     work.kind = op.kind;
     work.type = precision.compute;
     // 8-bit training computes only the matrix products of linear layers in 8 bits.
-    if ((op.kind != WorkKind::Product || op.staysWide) && work.type == ComputeType::FP8)
-      work.type = ComputeType::BF16;
+    if (work.type == ComputeType::FP8)
+      work.type = op.kind == WorkKind::Product && !op.staysWide ? precision.eightBitProducts
+                                                                : ComputeType::BF16;
     work.bytes = op.bytes.at(scale) * op.traffic;
     if (op.kind != WorkKind::Memory) {
       work.m = scaled(op.m, op.mScale, scale);
@@ -214,15 +215,22 @@ CellPrecision cellPrecision(Precision precision, Optimizer optimizer,
   CellPrecision result;
   double states = optimizer.stateBytes();
   result.optimizerBytes = states;
+  if (optimizer.kind == OptimizerKind::Muon) {
+    result.orthogonalises = true;
+    result.otherStateBytes = Optimizer(OptimizerKind::AdamW, optimizer.state).stateBytes() - states;
+  }
   if (precision == Precision::F32)
     return result;
   result.compute = computeTypeOf(precision);
+  if (software.runsPrograms)
+    result.eightBitProducts = ComputeType::BF16;
   result.activationShare = bytesOf(precision) / kWide;
   result.parameterBytes = bytesOf(precision);
   result.gradientBytes = software.gradientBytes;
   result.optimizerBytes = states + kWide;
   result.reduceBytes = software.reduceBytes;
   result.castsGathered = software.castsGathered;
+  result.ringsAddInF32 = software.runsPrograms;
   return result;
 }
 
@@ -251,13 +259,17 @@ OpCosting costOp(const CellOp &op, const CellScale &scale, const Topology &topol
 }
 
 double collectiveBytes(const CellCollective &collective, const CellScale &scale,
-                       const RankGroup &group, const Topology &topology,
+                       const AxisGroups &groups, const Topology &topology,
                        const CellPrecision &precision) {
-  double bytes = collective.bytes.at(scale) * precision.activationShare;
+  RankGroup group = groupOf(collective, groups);
+  bool isOfKeys = collective.axis == CellAxis::Cp && !collective.swapsHeads;
+  bool isWide = isOfKeys && !groups.gathersKeys && precision.ringsAddInF32 &&
+                collective.kind == CollectiveKind::ReduceScatter;
+  double bytes = collective.bytes.at(scale) * (isWide ? 1 : precision.activationShare);
   if (collective.sendsOnce)
     bytes *= distinctShare(collective.copies, group, topology);
   // Ranks of the group have the same heads, the other cp ranks have other ones.
-  if (collective.axis == CellAxis::Cp && !collective.swapsHeads)
+  if (isOfKeys)
     bytes *= ranksOf(group) / scale.cp;
   return bytes;
 }
@@ -300,7 +312,7 @@ void addCollectives(const BlockCell &cell, const CellScale &scale, const AxisGro
     RankGroup group = groupOf(collective, groups);
     if (llvm::all_of(group, [](const RankSpan &span) { return span.size == 1; }))
       continue;
-    double bytes = collectiveBytes(collective, scale, group, topology, precision);
+    double bytes = collectiveBytes(collective, scale, groups, topology, precision);
     double seconds = secondsOfCollective(collective.kind, bytes, group);
     bool forward = collective.phase == CellPhase::Forward;
     CellAxis axis = hidingAxisOf(collective);
@@ -342,6 +354,7 @@ ParameterCounts parametersOf(const BlockCell &cell, const CellScale &scale) {
     bool isExpert = bits & ScalesWithExperts;
     double factor = scale.factor(static_cast<uint8_t>(bits));
     (isExpert ? counts.expert : counts.dense) += cell.parameters.parts[bits] * factor;
+    (isExpert ? counts.expertMatrices : counts.denseMatrices) += cell.matrices.parts[bits] * factor;
     (isExpert ? counts.frozenExpert : counts.frozenDense) += cell.frozen.parts[bits] * factor;
   }
   return counts;
@@ -398,6 +411,8 @@ BlockCost costWork(const BlockCell &cell, const CellScale &scale, const Topology
   ParameterCounts parameters = parametersOf(cell, scale);
   cost.denseParameters = parameters.dense;
   cost.expertParameters = parameters.expert;
+  cost.denseMatrices = parameters.denseMatrices;
+  cost.expertMatrices = parameters.expertMatrices;
   cost.frozenDense = parameters.frozenDense;
   cost.frozenExpert = parameters.frozenExpert;
   cost.runsBackward = cell.runsBackward;
@@ -406,6 +421,8 @@ BlockCost costWork(const BlockCell &cell, const CellScale &scale, const Topology
     cost.partial.fill({});
   }
   cost.sharedGradients = cell.sharedGradients.at(scale);
+  cost.matrixElements = cell.matrixElements.at(scale);
+  cost.matrixFlops = cell.matrixFlops.at(scale);
   OpWork accumulation = accumulationOf(cost.denseParameters + cost.expertParameters, cell);
   cost.backwardWeight += secondsOf(accumulation, topology.device, cell.launch);
   addChunks(cost, cell, scale, topology, precision);

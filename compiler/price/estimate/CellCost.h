@@ -12,6 +12,9 @@ namespace dtc {
 // The numeric formats of training: how the f32 graph is computed, stored and sent.
 struct CellPrecision {
   ComputeType compute = ComputeType::F32;
+  // The rate of products of linear layers in 8-bit training: BF16 where a program rounds operands
+  // to 8 bits and multiplies them as bf16.
+  ComputeType eightBitProducts = ComputeType::FP8;
   double activationShare = 1; // bytes of an activation over those of f32
   double parameterBytes = 4;  // bytes of a parameter that compute reads
   double gradientBytes = 4;   // bytes of an accumulated gradient
@@ -20,6 +23,10 @@ struct CellPrecision {
   // True: under ZeRO-3 parameters are cast from the master copy while they are gathered, and no
   // cast copy is stored.
   bool castsGathered = false;
+  // True: gradients of keys and values are added up in f32 on their way round a ring.
+  bool ringsAddInF32 = false;
+  bool orthogonalises = false; // the optimizer is muon
+  double otherStateBytes = 0;  // of further state that parameters outside hidden matrices have
 
   // Returns the bytes of a parameter between its gathers, besides its state: 0 if it is cast from
   // the master copy, which has to be on the device.
@@ -72,11 +79,14 @@ struct BlockCost {
   // in bytes: the logits, and their gradients. Seconds that each chunk but the first adds.
   double logits = 0, logitGradients = 0, chunkSeconds = 0;
   std::array<PartialCost, kNumPartials> partial{};
-  // Elements of this rank that are trained, under ep.
+  // Elements of this rank that are trained, under ep, and those of them in hidden matrices.
   double denseParameters = 0, expertParameters = 0;
+  double denseMatrices = 0, expertMatrices = 0;
   double frozenDense = 0, frozenExpert = 0; // elements that are frozen
   bool runsBackward = true;                 // false if nothing in or before it is trained
   double sharedGradients = 0; // part of the trained ones that tensor parallelism sums once a step
+  // Elements of the whole hidden matrices, and the flops that make them orthogonal, under ep.
+  double matrixElements = 0, matrixFlops = 0;
 
   // Returns the elements that are trained or frozen.
   double allDense() const { return denseParameters + frozenDense; }
@@ -109,7 +119,7 @@ OpCosting costOp(const CellOp &op, const CellScale &scale, const Topology &topol
 
 // Returns the bytes that a block's collective sends, as collectiveSeconds expects them.
 double collectiveBytes(const CellCollective &collective, const CellScale &scale,
-                       const RankGroup &group, const Topology &topology,
+                       const AxisGroups &groups, const Topology &topology,
                        const CellPrecision &precision);
 
 // Returns the ranks that take part in a collective.
@@ -130,8 +140,9 @@ OpWork accumulationOf(double parameters, const BlockCell &cell);
 
 // Elements of parameters on one rank.
 struct ParameterCounts {
-  double dense = 0, expert = 0;             // trained
-  double frozenDense = 0, frozenExpert = 0; // not trained
+  double dense = 0, expert = 0;                 // trained
+  double denseMatrices = 0, expertMatrices = 0; // trained, in hidden matrices
+  double frozenDense = 0, frozenExpert = 0;     // not trained
 };
 // Returns the parameters of a block.
 ParameterCounts parametersOf(const BlockCell &cell, const CellScale &scale);

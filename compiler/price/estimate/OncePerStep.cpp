@@ -1,6 +1,7 @@
 // Costs the work that a stage does once a step.
 #include "compiler/price/estimate/OncePerStep.h"
 
+#include "compiler/price/cost/CollectiveCost.h"
 #include "compiler/price/cost/OpCost.h"
 #include "compiler/price/estimate/Buckets.h"
 #include "compiler/price/estimate/HostOffload.h"
@@ -18,6 +19,35 @@ OpWork updateOf(double parameters, const CellPrecision &p) {
   OpWork update;
   update.bytes = parameters * bytes;
   return update;
+}
+
+// Returns the seconds in which the ranks of a stage make the matrices that muon updates orthogonal:
+// each has to gather them, along every axis that splits them, and multiplies all of them.
+static double orthogonalSeconds(const StageInputs &in, const PartSums &sums, const StageKind &at) {
+  if (!in.request.precision.orthogonalises || sums.matrixElements <= 0)
+    return 0;
+  // Products have the type of the model's, but f32 for f16, whose range is too narrow.
+  const CellPrecision &p = in.request.precision;
+  bool isWide = p.compute == ComputeType::F16;
+  double elementBytes = isWide ? 4 : p.parameterBytes;
+  // Each of five steps has three products, which read or write nine matrices.
+  constexpr double kMatricesMoved = 5 * 9, kFlopsOfSquare = 30;
+  OpWork products;
+  products.kind = WorkKind::Product;
+  products.type = isWide ? ComputeType::F32 : p.compute;
+  products.flops = sums.matrixFlops;
+  products.bytes = kMatricesMoved * elementBytes * sums.matrixElements;
+  double side = std::max(1.0, sums.matrixFlops / (kFlopsOfSquare * sums.matrixElements));
+  products.m = products.n = products.k = static_cast<int64_t>(side);
+  products.batch =
+      std::max<int64_t>(1, static_cast<int64_t>(sums.matrixFlops / (2 * side * side * side)));
+  double seconds = secondsOf(products, at.topology.device);
+  double bytes = elementBytes * sums.matrixElements;
+  if (in.d.zero >= 1)
+    seconds += collectiveSeconds(CollectiveKind::AllGather, bytes / static_cast<double>(in.d.tp),
+                                 at.shards.denseShards, at.topology);
+  return seconds +
+         collectiveSeconds(CollectiveKind::AllGather, bytes, at.model.groups.tp, at.topology);
 }
 
 // Returns the collectives of a stage with so many dense and expert parameters, by bucket size.
@@ -117,7 +147,8 @@ void addOncePerStep(const StageInputs &in, const PartSums &sums, const StageKind
   for (const GradientCollectives &each : collectivesOf(in, sums.dense, sums.expert, at))
     addCollectives(in, each, tensorSums, stage);
   double own = at.ownOf(sums.dense, sums.expert);
-  stage.optimizerSeconds = secondsOf(updateOf(own, p), topology.device);
+  stage.optimizerSeconds =
+      secondsOf(updateOf(own, p), topology.device) + orthogonalSeconds(in, sums, at);
   HostUpdate onHost = updateOnHost(own, p, topology.device.hostShare());
   double behind = hiddenPasses(in) * (stage.backwardInput + stage.backwardWeight);
   stage.hostOptimizerSeconds = std::max(0.0, onHost.toHostSeconds - behind) + onHost.updateSeconds;

@@ -25,15 +25,21 @@ double statesOf(const StageInputs &in, const BlockCost &block, const StageKind &
              sum(block.frozenDense, block.frozenExpert, in.d.zero >= 3) +
          p.bytesAtRest(in.d.zero, in.d.offloadOptimizer) * (in.d.zero >= 3 ? part : whole) +
          p.gradientBytes * (in.d.zero >= 2 ? part : whole) +
-         (in.d.offloadOptimizer ? 0 : p.optimizerBytes * (in.d.zero >= 1 ? part : whole));
+         (in.d.offloadOptimizer ? 0 : p.optimizerBytes * (in.d.zero >= 1 ? part : whole)) +
+         p.otherStateBytes * sum(block.denseParameters - block.denseMatrices,
+                                 block.expertParameters - block.expertMatrices, in.d.zero >= 1);
 }
 
 void PartSums::add(const BlockCost &part, bool isLayer) {
   dense += part.denseParameters;
   expert += part.expertParameters;
+  denseMatrices += part.denseMatrices;
+  expertMatrices += part.expertMatrices;
   frozenDense += part.frozenDense;
   frozenExpert += part.frozenExpert;
   summed += part.sharedGradients;
+  matrixElements += part.matrixElements;
+  matrixFlops += part.matrixFlops;
   transient = std::max(transient, part.transient);
   if (!isLayer) {
     embeddingAndHead += part.allDense() + part.allExpert();
@@ -120,6 +126,8 @@ MemoryParts memoryOf(const StageInputs &in, const PartSums &sums, const StageKin
     memory.gradients += in.process.wholeLayers * sums.largestTrained * p.reduceBytes +
                         (in.d.zero >= 3 ? embeddingAndHead * p.parameterBytes : 0);
   memory.optimizer = in.d.offloadOptimizer ? 0 : shared(p.optimizerBytes, in.d.zero >= 1);
+  memory.optimizer += p.otherStateBytes * sum(sums.dense - sums.denseMatrices,
+                                              sums.expert - sums.expertMatrices, in.d.zero >= 1);
   memory.activations =
       in.process.fragmentation * (alive.inFlight * (activations.kept + sums.sent) +
                                   alive.stashed * activations.recomputed + sums.headKept) +

@@ -14,8 +14,9 @@ namespace dtc {
 struct PartSums {
   // Trained parameters; summed: those with gradients summed over tensor-parallel ranks.
   double dense = 0, expert = 0, summed = 0;
-  double frozenDense = 0, frozenExpert = 0; // frozen parameters
-  double embeddingAndHead = 0;              // all parameters of embedding and head
+  double denseMatrices = 0, expertMatrices = 0; // those of them in hidden matrices
+  double frozenDense = 0, frozenExpert = 0;     // frozen parameters
+  double embeddingAndHead = 0;                  // all parameters of embedding and head
   double transient = 0, largestLayer = 0, largestTrained = 0;
   // The bytes of the largest layer that is recomputed or copied, by way.
   std::array<double, kNumLayerWays> workspace{};
@@ -24,6 +25,8 @@ struct PartSums {
   double headKept = 0;
   double kept = 0; // saved by layers that recompute nothing
   double sent = 0; // stay allocated after they were sent
+  // The elements of whole hidden matrices, and the flops that make them orthogonal.
+  double matrixElements = 0, matrixFlops = 0;
 
   // Adds a layer, the embedding or the head.
   void add(const BlockCost &part, bool isLayer);

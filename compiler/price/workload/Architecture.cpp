@@ -105,7 +105,7 @@ private:
       hasEqualBlocks &= attention.getCausal() && !attention.getSoftCap() && !attention.getSinks() &&
                         !attention.getPrefix() && !attention.getLengths() &&
                         !attention.getDocuments() && !attention.getBias() &&
-                        !attention.getSlopes() &&
+                        !attention.getSlopes() && !attention.getStarts() &&
                         sizeOf(attention.getV(), 3) == sizeOf(attention.getQ(), 3);
     } else if (auto norm = dyn_cast<graph::RmsNormOp>(op)) {
       agree(out.norm, std::string("rms"));

@@ -9,6 +9,7 @@
 #include "dialects/graph/RouteOps.h"
 #include "dialects/graph/StateAttributes.h"
 #include "dialects/graph/StepWeights.h"
+#include "passes/graph/MuonStep.h"
 #include "passes/shard/Recomputation.h"
 #include "passes/shard/StepMesh.h"
 
@@ -44,7 +45,7 @@ CellBuilder::CellBuilder(ModuleOp module, int64_t samples, bool foldsExperts, in
     : module(module), samples(static_cast<double>(samples)), foldsExperts(foldsExperts),
       exchangeRanks(exchangeRanks),
       microbatch(module.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction)),
-      roles(module, graph::kMicrobatchFunction) {
+      roles(module, graph::kMicrobatchFunction), matrices(hiddenMatricesOf(module)) {
   FailureOr<Mesh> mesh = readMesh(module);
   assert(succeeded(mesh) && "partitioned programs have a mesh");
   sampleAxes = axesOfSamples(*mesh);
@@ -661,7 +662,27 @@ void CellBuilder::addParameters(BlockCell &cell, ValueRange values) {
     bool isLeft = (bits & ScalesWithExperts) && foldsExperts;
     if (get && sharedGradients.contains(get.getSymbol()) && !isLeft)
       addTo(cell.sharedGradients, elements, bits);
+    if (get && !isFrozen(get))
+      addMatrices(cell, value, get);
   }
+}
+
+void CellBuilder::addMatrices(BlockCell &cell, Value value, graph::GetOp get) const {
+  auto found = matrices.find(get.getSymbol());
+  if (found == matrices.end())
+    return;
+  const HiddenMatrix &matrix = found->second;
+  ArrayRef<int64_t> whole = cast<RankedTensorType>(parameterRead(get).getType()).getShape();
+  double share = 1; // of the matrices, which are the experts of this rank
+  if (matrix.batch > 0)
+    share = static_cast<double>(graph::tensorOf(value.getType()).getDimSize(0)) /
+            static_cast<double>(whole.front());
+  uint8_t bits = roles.bitsOf(value) & ScalesWithExperts;
+  double elements = share * static_cast<double>(matrix.matrices(whole)) *
+                    static_cast<double>(matrix.rows(whole) * matrix.columns(whole));
+  addTo(cell.matrices, elementsOf(value), bits);
+  addTo(cell.matrixElements, elements, bits);
+  addTo(cell.matrixFlops, share * flopsOfOrthogonal(matrix, whole), bits);
 }
 
 } // namespace dtc

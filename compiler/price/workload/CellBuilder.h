@@ -3,6 +3,7 @@
 
 #include "compiler/price/workload/DimRoles.h"
 #include "compiler/price/workload/Epilogues.h"
+#include "passes/graph/HiddenMatrices.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
@@ -68,6 +69,8 @@ private:
                  const OpList &ops) const;
   Amount peakOf(const OpList &ops, const llvm::SetVector<mlir::Value> &kept) const;
   void addParameters(BlockCell &cell, mlir::ValueRange values);
+  // Adds the matrices of a parameter that is trained, if it has any.
+  void addMatrices(BlockCell &cell, mlir::Value value, graph::GetOp get) const;
   static bool isParameter(graph::GetOp get);
   static bool isFrozen(graph::GetOp get);
   // Adds the parameters that the calls of a block gather: operands of `forward`, some of which
@@ -91,6 +94,7 @@ private:
   // The ops of `forward` that make the sum of the weights of a weighted mean and nothing else. They
   // are no work of their own: software counts targets while it reads them for the loss.
   llvm::SmallPtrSet<mlir::Operation *, 8> counting;
+  llvm::StringMap<HiddenMatrix> matrices;
   llvm::StringSet<> sharedGradients; // parameters whose gradients tensor parallelism adds up
   llvm::DenseMap<mlir::Operation *, bool> inputPaths;
   llvm::DenseMap<mlir::Operation *, int> indices; // index of each op in its cell

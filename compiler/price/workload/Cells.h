@@ -176,7 +176,8 @@ struct BlockCell {
   Amount attentionScores; // elements of softmax rows, which attention that is not blocked keeps
   Amount forwardTransient, backwardTransient; // bytes beyond those kept
   Amount parameters;                          // elements on this rank that are trained
-  Amount frozen;                              // and those that are not: no gradient, no state
+  Amount matrices;                            // those of them that are in hidden matrices
+  Amount frozen;                              // those that are not trained: no gradient, no state
   bool runsBackward = true; // a block in front of all that is trained has no backward pass
   // Elements of both kinds that each pass reads, gathered for it if parameters rest split: once for
   // a block, and for each op of a part outside of blocks. `gatheredFull`: backward that recomputes
@@ -185,6 +186,9 @@ struct BlockCell {
   std::array<Amount, kNumPartials> gatheredPartial; // as gatheredFull
   // Trained elements whose gradients ranks of tensor parallelism add up, once a step.
   Amount sharedGradients;
+  // Elements of the whole hidden matrices that are trained, and the floating-point operations that
+  // make them orthogonal, which muon spends once a step. Neither is split by tensor parallelism.
+  Amount matrixElements, matrixFlops;
 
   // Set by applyStack.
   Launch launch = Launch::Single;             // launch kind of work that is no op of the graph

@@ -1,6 +1,7 @@
 // Reads facts of a forward model that need no plan.
 #include "compiler/price/workload/ModelFacts.h"
 
+#include "compiler/decide/plan/ContextSupport.h"
 #include "compiler/price/workload/Architecture.h"
 #include "compiler/price/workload/TrainingFlops.h"
 #include "dialects/graph/Moe.h"
@@ -9,6 +10,7 @@
 #include "dialects/graph/RouteOps.h"
 #include "dialects/graph/StateOps.h"
 #include "passes/graph/LossForm.h"
+#include "passes/graph/StateValues.h"
 #include "passes/shard/OpSplit.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -70,6 +72,25 @@ static bool hasWindow(ModuleOp module) {
       .wasInterrupted();
 }
 
+// Returns the elements of the largest logits of a sample that a cross entropy reads; 0 if one has
+// other tokens than the sequence, as all losses of a program are cut alike.
+static int64_t countLogits(graph::FuncOp loss, int64_t sequence) {
+  int64_t most = 0;
+  for (auto op : loss.getBody().getOps<graph::RuleOpInterface>()) {
+    auto logits = op->getNumOperands() > 0 ? dyn_cast<RankedTensorType>(op->getOperand(0).getType())
+                                           : RankedTensorType();
+    if (!logits || op.getRule().kind != graph::OpKind::Loss)
+      continue;
+    if (logits.getRank() != 3 || logits.getDimSize(1) != sequence)
+      return 0;
+    int64_t elements = 1;
+    for (int64_t size : logits.getShape())
+      elements *= ShapedType::isDynamic(size) ? 1 : size;
+    most = std::max(most, elements);
+  }
+  return most;
+}
+
 static bool needsWholeBatch(ModuleOp module) {
   auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
   if (loss && findProductOfMeans(loss))
@@ -78,8 +99,7 @@ static bool needsWholeBatch(ModuleOp module) {
       .walk([](Operation *op) {
         auto norm = dyn_cast<graph::BatchNormaliseOp>(op);
         auto observe = dyn_cast<graph::ObserveOp>(op);
-        return (norm && !norm.getParts()) ||
-                       (observe && observe.getKind() == graph::ReduceKind::Max)
+        return (norm && !norm.getParts()) || (observe && takesWholeBatch(observe))
                    ? WalkResult::interrupt()
                    : WalkResult::advance();
       })
@@ -136,12 +156,14 @@ ModelFacts readModelFacts(ModuleOp module) {
   facts.tokenGroups = countTokenGroups(module);
   facts.kvHeads = countKvHeads(module);
   facts.slides = hasWindow(module);
+  facts.contextKinds = contextKindsOf(module);
   facts.needsWholeBatch = needsWholeBatch(module);
   auto multiplies = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
   facts.multipliesMeansOfExperts =
       facts.experts > 1 && multiplies && findProductOfMeans(multiplies);
   facts.architecture = readArchitecture(module);
   auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
+  facts.logits = countLogits(loss, facts.sequenceLength);
   for (auto call : loss.getBody().getOps<graph::BlockCallOpInterface>())
     facts.layers += call.getNumExecutions();
   facts.untied = isUntied(loss);

@@ -24,6 +24,11 @@ struct ModelFacts {
   int64_t kvHeads = 0;
   // Some attention sees fewer keys than a sequence has: a sliding window.
   bool slides = false;
+  // Kinds of context parallelism (bits by ContextKind) that programs of the model may have unasked:
+  // see contextKindsOf.
+  uint32_t contextKinds = 0;
+  // Elements of the logits of a sample, of which programs can compute the loss in chunks; 0: none.
+  int64_t logits = 0;
   // Some op needs statistics of the whole batch, so that a step has one micro-batch.
   bool needsWholeBatch = false;
   // The loss has a product of means over the batch of what layers of experts carry along.

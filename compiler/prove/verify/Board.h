@@ -28,12 +28,11 @@ public:
   // The properties of a value that a program sends or reduces.
   struct Sent {
     AxisSet axes = 0, partial = 0, samples = 0, exchanged = 0;
-    uint64_t positions = 0, met = 0;
+    RingTokens ring = {};
     bool operator==(const Sent &) const = default;
     // Returns what other programs need to know of a value.
     static Sent of(const Value &value) {
-      return {value.axes,      value.partial,   value.samples,
-              value.exchanged, value.positions, value.met};
+      return {value.axes, value.partial, value.samples, value.exchanged, value.ring};
     }
   };
   // The number of operations of each channel.

@@ -23,8 +23,7 @@ bool Channels::joinSent(Value &value, const Board::Key &key, size_t number) {
   value.partial |= sent->partial;
   value.samples |= sent->samples & varying;
   value.exchanged |= sent->exchanged & varying;
-  value.positions |= sent->positions;
-  value.met |= sent->met;
+  value.ring |= sent->ring;
   return true;
 }
 

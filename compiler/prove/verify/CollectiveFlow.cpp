@@ -30,8 +30,7 @@ public:
     value.partial |= others.partial;
     value.samples |= others.samples;
     value.exchanged |= others.exchanged;
-    value.positions |= others.positions;
-    value.met |= others.met;
+    value.ring |= others.ring;
     if (AxisSet along = exchangedBy(state, op))
       value.exchange(along);
     if (reducesValues(op))
@@ -43,7 +42,7 @@ public:
     else
       value.axes |= spread;
     if (AxisSet context = state.initial.contextAxes(); spread & context)
-      value.positions = value.samples & context ? 1 : 0;
+      value.ring.positions = value.samples & context ? 1 : 0;
     return value;
   }
 

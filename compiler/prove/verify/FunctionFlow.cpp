@@ -2,6 +2,7 @@
 
 #include "compiler/prove/verify/PartialSums.h"
 #include "compiler/prove/verify/RingRules.h"
+#include "compiler/prove/verify/RowRules.h"
 #include "compiler/prove/verify/UpdateRules.h"
 #include "runtime/format/Description.h"
 
@@ -27,8 +28,7 @@ std::optional<Fault> readOperands(ProgramState &state, Value &made) {
       made.partial |= operand.partial;
       made.samples |= operand.samples;
       made.exchanged |= operand.exchanged;
-      made.positions |= operand.positions;
-      made.met |= operand.met;
+      made.ring |= operand.ring;
     }
   }
   made.isZero = state.at.source->flow == Flow::Zero;
@@ -76,6 +76,9 @@ void setElementwise(const ProgramState &state, const Touch &result, Value &value
   if (!any && !value.isZero)
     value.reduced =
         axesWithout(state.initial.batchAxes(), value.samples | value.partial | value.exchanged);
+  // An operand of as many elements that no sample enters, such as a rounded weight, needs no sum;
+  // what is made of it and of samples does.
+  value.reduced = axesWithout(value.reduced, value.samples);
 }
 
 } // namespace
@@ -90,14 +93,17 @@ std::optional<Fault> followFunction(ProgramState &state) {
     return found;
   if (std::optional<Fault> found = checkPositions(state, made))
     return found;
+  if (std::optional<Fault> found = checkRows(state))
+    return found;
   bool isKernel = state.at.source->source->op_as_Launch();
+  RowResults rows(state);
   uint32_t result = 0;
   for (const Touch &touch : state.at.source->touches) {
     if (!touch.writes)
       continue;
     // Shares add up to what all ranks hold, so they differ between ranks, whatever they were made
     // of.
-    AxisSet share = shareOf(state, result++);
+    AxisSet share = shareOf(state, result);
     Value value = made;
     value.axes |= share;
     value.partial =
@@ -105,6 +111,7 @@ std::optional<Fault> followFunction(ProgramState &state) {
     setElementwise(state, touch, value);
     value.reduced = axesWithout(value.reduced, share);
     setPositions(state, touch.buffer, value);
+    value.order = rows.orderOf(touch, result++);
     if (std::optional<Fault> found = state.memory.write(touch, [&](uint32_t) { return value; }))
       return found;
   }

@@ -24,7 +24,7 @@ void Memory::fill(const InitialTensor &tensor, uint32_t number) {
     content.value.axes = tensor.shards;
     content.value.reduced = tensor.tensor ? kAllAxes : 0;
     content.value.samples = tensor.isInput ? tensor.shards : 0;
-    content.value.positions = content.value.samples & initial.contextAxes() ? 1 : 0;
+    content.value.ring.positions = content.value.samples & initial.contextAxes() ? 1 : 0;
     content.tensor = tensor.tensor ? number : 0;
   }
 }
@@ -110,7 +110,7 @@ std::optional<Fault> Memory::writeSegment(const Access &access, const Write &wri
       return found;
     value.reduced = kAllAxes;
     value.samples = value.exchanged = 0;
-    value.positions = value.met = 0;
+    value.ring = {};
     communications.markRead(communications.current());
   }
   content.addends = addendsAfter(access, content);

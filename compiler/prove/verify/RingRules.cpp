@@ -31,7 +31,7 @@ uint64_t allPositions(const ProgramState &state) {
   for (uint32_t axis = 0; axis < state.steps.manifest.mesh()->size(); ++axis)
     if (state.initial.contextAxes() & (1u << axis))
       ranks *= state.steps.manifest.mesh()->Get(axis)->size();
-  return ranks >= Value::kMostPositions ? ~uint64_t(0) : (uint64_t(1) << ranks) - 1;
+  return ranks >= RingTokens::kMostPositions ? ~uint64_t(0) : (uint64_t(1) << ranks) - 1;
 }
 
 bool isElsewhere(uint64_t positions) { return (positions & ~uint64_t(1)) != 0; }
@@ -51,10 +51,20 @@ Value readOf(const ProgramState &state, uint32_t buffer) {
 uint64_t positionsOfKeys(const ProgramState &state, const Attention &attention) {
   Value keys = readOf(state, attention.forward->k());
   keys.join(readOf(state, attention.forward->v()));
-  return keys.samples & state.initial.contextAxes() ? keys.positions : allPositions(state);
+  return keys.samples & state.initial.contextAxes() ? keys.ring.positions : allPositions(state);
 }
 
-// Returns a fault at the first operand that has met the tokens of some ranks of a ring alone.
+// Returns what is wrong with a value that leaves attention; "" for nothing.
+std::string wrongWith(const RingTokens &tokens, uint64_t all) {
+  if (tokens.met && (tokens.met & all) != all)
+    return ", which has not met the tokens of all ranks";
+  if (tokens.means & ~tokens.sums)
+    return ", which has results of attention that were merged without their sums of exponentials";
+  return "";
+}
+
+// Returns a fault at the first operand that has met the tokens of some ranks of a ring alone, or
+// that is no weighted mean of what it has met.
 std::optional<Fault> findUnmet(const ProgramState &state, bool ofSaved) {
   uint64_t all = allPositions(state);
   const std::vector<Touch> &touches = state.at.source->touches;
@@ -66,10 +76,9 @@ std::optional<Fault> findUnmet(const ProgramState &state, bool ofSaved) {
     if (ofSaved && buffer != attention.forward->out() && buffer != attention.forward->lse())
       continue;
     for (const ValueRange &range : state.memory.operand(i))
-      if (range.value.met && (range.value.met & all) != all)
+      if (std::string wrong = wrongWith(range.value.ring, all); !wrong.empty())
         return state.at.fail("values",
-                             text("reads ", state.steps.bufferName(buffer),
-                                  ", which has not met the tokens of all ranks along ",
+                             text("reads ", state.steps.bufferName(buffer), wrong, " along ",
                                   state.namesOf(state.initial.contextAxes())),
                              state.memory.writerOf(range));
   }
@@ -83,7 +92,7 @@ std::optional<Fault> checkPositions(const ProgramState &state, const Value &made
     return std::nullopt;
   const format::Instruction &instruction = *state.at.source->source;
   Attention attention(instruction);
-  uint64_t positions = made.positions;
+  uint64_t positions = made.ring.positions;
   if (attention.forward) {
     if (attention.grad)
       if (std::optional<Fault> found = findUnmet(state, /*ofSaved=*/true))
@@ -93,7 +102,7 @@ std::optional<Fault> checkPositions(const ProgramState &state, const Value &made
     for (const Touch &touch : state.at.source->touches)
       if (touch.reads)
         (attention.isOfKeys(touch.buffer) ? ofKeys : positions) |=
-            readOf(state, touch.buffer).positions;
+            readOf(state, touch.buffer).ring.positions;
     if (isOfSeveral(ofKeys))
       return state.at.fail("values", "reads keys and values of several ranks along " +
                                          state.namesOf(state.initial.contextAxes()) +
@@ -119,23 +128,25 @@ void setPositions(const ProgramState &state, uint32_t buffer, Value &value) {
   Attention attention(instruction);
   if (!attention.forward) {
     if (!instruction.op_as_Launch())
-      value.met = 0;
+      value.ring = {value.ring.positions};
     return;
   }
-  value.met = positionsOfKeys(state, attention);
-  value.positions =
-      readOf(state, attention.isOfKeys(buffer) ? attention.forward->k() : attention.forward->q())
-          .positions;
+  uint32_t from = attention.isOfKeys(buffer) ? attention.forward->k() : attention.forward->q();
+  uint64_t met = positionsOfKeys(state, attention);
+  value.ring = {readOf(state, from).ring.positions, met};
+  if (attention.grad || met == allPositions(state))
+    return;
+  (buffer == attention.forward->lse() ? value.ring.sums : value.ring.means) = met;
 }
 
 bool hasPassedOn(const ProgramState &state, uint32_t buffer) {
-  uint64_t positions = readOf(state, buffer).positions;
+  uint64_t positions = readOf(state, buffer).ring.positions;
   return isElsewhere(positions) && !(positions & 1);
 }
 
 std::optional<Fault> checkAtHome(const ProgramState &state, uint32_t buffer) {
   Value value = state.memory.operand(0).joined();
-  if (!isElsewhere(value.positions))
+  if (!isElsewhere(value.ring.positions))
     return std::nullopt;
   return state.at.fail("values", text("moves ", state.steps.bufferName(buffer),
                                       ", of tokens that have passed on along ",
@@ -153,7 +164,7 @@ std::optional<Fault> checkPassedOn(const ProgramState &state, const format::Tran
     return state.at.fail("values", text("passes ", name, " on over '",
                                         format::groupName(state.steps.manifest, op.group()),
                                         "', whose ranks are not in the order of their tokens"));
-  if (!value.positions || isOfSeveral(value.positions))
+  if (!value.ring.positions || isOfSeveral(value.ring.positions))
     return state.at.fail("values", text("passes ", name,
                                         " on, which is not of the tokens of one "
                                         "rank"));

@@ -7,7 +7,8 @@ namespace dtc {
 
 // Checks that an instruction reads tokens of one rank alone, but for attention, whose keys and
 // values may be another rank's than its queries; and that nothing but attention's own kernels and
-// copies reads what has not met the tokens of all ranks. `made` is what all operands make.
+// copies reads what has not met the tokens of all ranks, or has results of attention that were
+// merged without their sums of exponentials. `made` is what all operands make.
 std::optional<Fault> checkPositions(const ProgramState &state, const Value &made);
 
 // Sets the ranks that a result of an instruction is of, and those that it has met. `value` is what

@@ -37,6 +37,7 @@ FlowResult followReceive(ProgramState &state, const format::Transfer &op) {
     return FlowResult::waiting();
   // Ranks that receive from one another hold different values.
   value->axes |= state.groups.spread(op.group(), state.steps.index);
+  value->order = RowOrders::kNone; // programs number their orders by themselves
   state.channels.pass(channel);
   return state.memory.write(state.at.source->touches[0], [&](uint32_t) { return *value; });
 }

@@ -22,8 +22,8 @@ void Value::addTo(const Value &before) {
   partial |= before.partial;
   samples |= before.samples;
   exchanged |= before.exchanged;
-  positions |= before.positions;
-  met |= before.met;
+  ring |= before.ring;
+  order = RowOrders::joined(order, before.order);
   if (!before.isZero)
     reduced &= before.reduced;
   isZero = isZero && before.isZero;
@@ -34,8 +34,8 @@ void Value::keep(const Value &before) {
   partial |= before.partial;
   samples |= before.samples;
   exchanged |= before.exchanged;
-  positions |= before.positions;
-  met |= before.met;
+  ring |= before.ring;
+  order = RowOrders::joined(order, before.order);
   reduced &= before.reduced;
 }
 
@@ -64,10 +64,10 @@ AxisSet Value::toBeSummed(AxisSet batch, AxisSet shards) const {
 }
 
 void Value::passOn(uint32_t shift, uint32_t ranks) {
-  uint64_t before = std::exchange(positions, 0);
-  for (uint32_t position = 0; position < kMostPositions; ++position)
+  uint64_t before = std::exchange(ring.positions, 0);
+  for (uint32_t position = 0; position < RingTokens::kMostPositions; ++position)
     if (before >> position & 1)
-      positions |= uint64_t(1) << (position + shift) % ranks % kMostPositions;
+      ring.positions |= uint64_t(1) << (position + shift) % ranks % RingTokens::kMostPositions;
 }
 
 void Value::equalise(AxisSet along) { axes = axesWithout(axes, along); }

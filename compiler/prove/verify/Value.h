@@ -2,6 +2,8 @@
 #pragma once
 
 #include "compiler/prove/verify/AxisSet.h"
+#include "compiler/prove/verify/RingTokens.h"
+#include "compiler/prove/verify/RowOrders.h"
 
 namespace dtc {
 
@@ -14,20 +16,14 @@ struct Value {
   // Axes along which ranks have exchanged the samples for what only they have (experts): with it
   // the value is made of the samples of all.
   AxisSet exchanged = 0;
-  // Ranks of a ring whose tokens it is made of: bit p for the rank p positions before, modulo
-  // kMostPositions; bit 0 for the rank itself, none for what has no tokens or those of all.
-  uint64_t positions = 0;
-  // Ranks of a ring whose keys the queries have met, or whose queries the keys have, in the same
-  // way; none for what attention has not made.
-  uint64_t met = 0;
+  RingTokens ring; // whose tokens it is made of where they pass round a ring
+  // The order of rows of experts, or the number of integers that a routing has chosen.
+  RowOrders::Number order = RowOrders::kNone;
   AxisSet reduced = 0;   // axes along which it was summed, or needs no sum
   uint32_t together = 0; // 1 + group of several programs that it was reduced over; 0: none
   bool isZero = false;
 
   bool operator==(const Value &) const = default;
-
-  // The number of ranks of a ring that are told apart.
-  static constexpr uint32_t kMostPositions = 64;
 
   // Returns the value of no bytes, the neutral element of join().
   static Value ofNothing();

@@ -2,6 +2,7 @@
 #include "compiler/search/placement/OpChoices.h"
 
 #include "compiler/search/placement/AxisGroups.h"
+#include "dialects/graph/EightBitOps.h"
 #include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/ExchangeOps.h"
 #include "dialects/graph/RoundAttribute.h"
@@ -51,8 +52,10 @@ static bool isExchanging(Operation *op) {
 }
 
 bool isInPlans(Operation *op, const graph::OpRule &rule) {
-  return !rule.loops.empty() && !isa<graph::CastOp, graph::ScaleOp>(op) && !isExchanging(op) &&
-         !addsGradients(op);
+  return !rule.loops.empty() &&
+         !isa<graph::CastOp, graph::ScaleOp, graph::AmaxOp, graph::QuantiseOp,
+              graph::QuantiseGradientOp>(op) &&
+         !isExchanging(op) && !addsGradients(op);
 }
 
 // On an axis where every value has one placement.

@@ -60,7 +60,7 @@ void restParameters(ModuleOp step, const Mesh &mesh) {
 // block, and sums grow in parts. What is unfinished on other axes stays so until the step's end.
 class GradientScatter {
 public:
-  GradientScatter(ModuleOp step, const Mesh &mesh) : step(step), mesh(mesh) {
+  GradientScatter(ModuleOp step, const Mesh &mesh) : step(step), stored(step), mesh(mesh) {
     auto zero = step->getAttrOfType<IntegerAttr>(graph::kZeroAttr);
     ofAll = zero && zero.getInt() >= 2;
   }
@@ -71,9 +71,9 @@ public:
     for (unsigned index = 0; index < microbatch.getNumResults(); ++index) {
       auto symbol =
           microbatch.getResultAttrOfType<FlatSymbolRefAttr>(index, graph::kGradientOfAttr);
-      if (!symbol || (!ofAll && !placementInUse(step, symbol.getValue(), mesh)))
+      if (!symbol || (!ofAll && !placementInUse(stored, symbol.getValue(), mesh)))
         continue;
-      Placement wanted = gradientRequest(step, symbol.getValue(), mesh);
+      Placement wanted = gradientRequest(stored, symbol.getValue(), mesh);
       scatter(microbatch, index, wanted);
       scatterAt(end->getOperand(index), wanted);
     }
@@ -115,6 +115,7 @@ private:
   }
 
   ModuleOp step;
+  Stored stored;
   const Mesh &mesh;
   bool ofAll = false;
 };

@@ -15,7 +15,7 @@ namespace {
 
 class UpdatePlacer {
 public:
-  UpdatePlacer(ModuleOp step, const Mesh &mesh) : step(step), mesh(mesh) {}
+  UpdatePlacer(ModuleOp step, const Mesh &mesh) : step(step), stored(step), mesh(mesh) {}
 
   LogicalResult run() {
     auto update = step.lookupSymbol<graph::FuncOp>(graph::kUpdateFunction);
@@ -64,7 +64,7 @@ private:
       update.setArgAttr(index, kPlacementAttr, placement);
       auto parameter = attrs.getAs<FlatSymbolRefAttr>(graph::kGradientOfAttr);
       placements[argument] =
-          parameter ? gradientRequest(step, parameter.getValue(), mesh) : replicated(mesh);
+          parameter ? gradientRequest(stored, parameter.getValue(), mesh) : replicated(mesh);
     }
     return success();
   }
@@ -110,7 +110,7 @@ private:
       Placement placement = placementOf(value);
       for (Operation *user : result.getUsers())
         if (auto set = dyn_cast<graph::SetOp>(user))
-          placement = placementOfSymbol(step, set.getSymbol(), mesh);
+          placement = placementOfSymbol(stored, set.getSymbol(), mesh);
       leaving.push_back(placement);
       placements[result] = placement;
     }
@@ -125,7 +125,7 @@ private:
       return placeCall(call);
     auto interface = dyn_cast<graph::RuleOpInterface>(op);
     if (auto get = dyn_cast<graph::GetOp>(op))
-      placements[get.getResult()] = placementOfSymbol(step, get.getSymbol(), mesh);
+      placements[get.getResult()] = placementOfSymbol(stored, get.getSymbol(), mesh);
     else if (interface)
       placeByRule(op, interface.getRule());
     else
@@ -145,6 +145,7 @@ private:
   }
 
   ModuleOp step;
+  Stored stored;
   const Mesh &mesh;
   llvm::DenseMap<Value, Placement> placements;
 };

@@ -1,6 +1,7 @@
 // Enumerates the ways of context parallelism of a mesh, and says why there is none.
 #include "compiler/search/planner/ContextChoices.h"
 
+#include "compiler/decide/decisions/LegalSpace.h"
 #include "compiler/decide/decisions/Words.h"
 #include "compiler/search/planner/Divisors.h"
 #include "compiler/search/planner/MeshRules.h"
@@ -12,11 +13,18 @@ namespace dtc {
 
 using D = Decisions;
 
-// Returns true if pins, software and the model's windows permit the kind for several ranks of
-// context parallelism. Programs have rings only if a pin asks for them: not all attention can.
+// Returns true if programs may have the kind: any that a pin asks for, else what all attention of
+// the model is known to permit. Where nothing is known, a pin of cp finds no ring.
+static bool mayCompileKind(ContextKind kind, const SpaceLimits &limits, const Pins &pins) {
+  if (!limits.executable || pins[&D::contextKind])
+    return true;
+  return limits.contextKinds ? hasWordOf(limits.contextKinds, kind) : !hasRing(kind);
+}
+
+// Returns true if pins, software, programs and the model's windows permit the kind for several
+// ranks of context parallelism.
 static bool mayHave(ContextKind kind, const SpaceLimits &limits, const Pins &pins) {
-  if (!pins.allow(&D::contextKind, kind) ||
-      (limits.executable && hasRing(kind) && !pins[&D::contextKind]))
+  if (!pins.allow(&D::contextKind, kind) || !mayCompileKind(kind, limits, pins))
     return false;
   return !limits.space || (limits.space->contextKinds >> static_cast<int>(kind) & 1 &&
                            (!hasRing(kind) || !limits.slides || limits.space->slidesInRings));

@@ -66,6 +66,7 @@ std::vector<Decisions> enumerateDetails(const Decisions &mesh, const SpaceLimits
   std::vector<Decisions> schedules, all;
   addSchedules(mesh, limits, pins, schedules);
   std::vector<RecomputeChoice> recomputes = recomputeChoices(mesh, limits, pins);
+  llvm::SmallVector<int64_t, 2> lossChunks = lossChoices(mesh, limits, pins);
   for (const Decisions &schedule : schedules)
     for (int64_t zero = 0; zero <= 3; ++zero) {
       auto isUseful = [&](bool offload) {
@@ -83,18 +84,20 @@ std::vector<Decisions> enumerateDetails(const Decisions &mesh, const SpaceLimits
           continue;
         d.recompute = choice.least;
         d.recomputeMost = choice.most;
-        d.lossChunks = pins[&D::lossChunks].value_or(1);
-        if (!mayCutLoss(d, limits))
-          continue;
-        for (const Decisions &divided : vocabularyChoices(d, limits, pins))
-          for (Decisions each : hostChoices(divided, limits, pins))
-            for (bool offload : {false, true}) {
-              each.offloadOptimizer = offload;
-              bool isChoice = pins[&D::offloadOptimizer] ? offload == *pins[&D::offloadOptimizer]
-                                                         : !offload || limits.mayOffload;
-              if (isChoice && isUseful(offload) && isAllowed(each, limits))
-                all.push_back(each);
-            }
+        for (int64_t chunks : lossChunks) {
+          d.lossChunks = chunks;
+          if (!mayCutLoss(d, limits))
+            continue;
+          for (const Decisions &divided : vocabularyChoices(d, limits, pins))
+            for (Decisions each : hostChoices(divided, limits, pins))
+              for (bool offload : {false, true}) {
+                each.offloadOptimizer = offload;
+                bool isChoice = pins[&D::offloadOptimizer] ? offload == *pins[&D::offloadOptimizer]
+                                                           : !offload || limits.mayOffload;
+                if (isChoice && isUseful(offload) && isAllowed(each, limits))
+                  all.push_back(each);
+              }
+        }
       }
     }
   return all;

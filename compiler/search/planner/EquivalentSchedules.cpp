@@ -28,6 +28,10 @@ llvm::ArrayRef<ScheduleKind> boundedBy(ScheduleKind kind) {
   }
 }
 
+// Returns true for steps whose bounds are kept: with other chunks of the loss, or with stages that
+// share the vocabulary, memory cuts stages in other ways.
+bool isCompared(const Decisions &d) { return d.lossChunks == 1 && !d.dividesVocabulary(); }
+
 // Returns true if every layer recomputes and offloads the least that the decisions allow.
 bool keepsMost(const Decisions &d, const StepEstimate &step) {
   return llvm::all_of(step.stages, [&](const StageEstimate &stage) {
@@ -86,7 +90,7 @@ void EquivalentSchedules::raise(ScheduleKind kind, const Decisions &decisions, d
 // some; if the other fits without it, both have the same cut. ZB-2p stores more than H1, so memory
 // may cut it differently.
 void EquivalentSchedules::note(const Decisions &decisions, const StepEstimate &step) {
-  if (decisions.dividesVocabulary())
+  if (!isCompared(decisions))
     return;
   bool isV = dtc::isV(decisions.schedule);
   auto isFree = [&](const StepEstimate &cut) {
@@ -101,14 +105,14 @@ void EquivalentSchedules::note(const Decisions &decisions, const StepEstimate &s
 }
 
 void EquivalentSchedules::noteBound(const Decisions &decisions, double seconds) {
-  if (decisions.dividesVocabulary())
+  if (!isCompared(decisions))
     return;
   for (ScheduleKind kind : boundedBy(decisions.schedule))
     raise(kind, decisions, seconds);
 }
 
 double EquivalentSchedules::leastOf(const Decisions &decisions) const {
-  if (decisions.dividesVocabulary() || !llvm::is_contained(kNamed, decisions.schedule))
+  if (!isCompared(decisions) || !llvm::is_contained(kNamed, decisions.schedule))
     return 0;
   return least[indexOf(decisions.schedule, decisions)];
 }

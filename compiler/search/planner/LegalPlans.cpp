@@ -164,7 +164,8 @@ std::optional<UserError> checkPrecision(Precision precision, const SoftwareStack
   // A device without a rate for another type uses that of f32; 8-bit types are worthless without a
   // rate.
   ComputeType type = computeTypeOf(precision);
-  if (type == ComputeType::FP8 && topology.device.peak(type) == 0)
+  bool isCpu = topology.device.deviceClass == DeviceClass::Cpu; // where it is a check of numbers
+  if (type == ComputeType::FP8 && !isCpu && topology.device.peak(type) == 0)
     return UserError(flag + ": device '" + topology.device.name + "' of '" + topology.name +
                          "' has no matrix products in 8 bits",
                      ("use --precision " + nameOf(storedAs(precision)) +

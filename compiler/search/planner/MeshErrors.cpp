@@ -142,7 +142,7 @@ public:
           "--fix micro_batch=" + number(*pins[&D::microBatch]) + " makes " + number(microBatches) +
               " micro-batches of a step, but batch norm needs the statistics of the "
               "whole batch, as do transformers' loss of uneven use of experts and state "
-              "that takes a maximum",
+              "that takes a maximum or another function of it",
           "leave micro_batch out, so that a step has one micro-batch, or export the "
           "model with dtc.export(..., batch_norm=\"parts\"), so that each rank and "
           "micro-batch has statistics of its own (for experts, "

@@ -47,7 +47,8 @@ bool fitsSequence(int64_t cp, const SpaceLimits &limits, const Pins &pins) {
 }
 
 bool mayCompile(int64_t cp, const SpaceLimits &limits, const Pins &pins) {
-  return cp == 1 || !limits.executable || (pins[&D::cp] && limits.experts <= 1);
+  return cp == 1 || !limits.executable ||
+         (limits.experts <= 1 && (pins[&D::cp] || limits.contextKinds != 0));
 }
 
 bool mayRunAll(const Decisions &d, const SpaceLimits &limits) {

@@ -38,7 +38,7 @@ int64_t leastChunksOf(int64_t stages, const Pins &pins);
 // Returns true if `cp` ranks may share a sequence.
 bool fitsSequence(int64_t cp, const SpaceLimits &limits, const Pins &pins);
 // Returns true if 'dtc compile' may be asked for so many ranks of context parallelism, if the plan
-// is for it: where a pin says so, and of models without experts.
+// is for it: of models without experts, where a pin says so or all attention is known to permit it.
 bool mayCompile(int64_t cp, const SpaceLimits &limits, const Pins &pins);
 
 // Returns true if an executable may run all micro-batches through the layers of the largest stage.

@@ -41,9 +41,10 @@ std::optional<Plan> planOf(const Json &json, const std::string &file) {
 // Adds the settings of a step that its plan does not decide.
 void addSettings(llvm::raw_ostream &out, const StepOptions &step) {
   for (double value : {step.beta1, step.beta2, step.epsilon, step.weightDecay, step.clipNorm,
-                       step.minLrRatio, step.trustCoefficient})
+                       step.minLrRatio, step.trustCoefficient, step.muonMomentum})
     out << llvm::format("%.17g ", value);
-  out << step.cosine << " " << step.warmupSteps << " " << step.coupledDecay << "\n";
+  out << step.cosine << " " << step.warmupSteps << " " << step.coupledDecay << " "
+      << nameOf(step.matrixRate) << "\n";
 }
 
 } // namespace

@@ -113,14 +113,14 @@ public:
     limits.inner = facts.architecture.inner;
     limits.vocabulary = facts.architecture.vocabulary;
     limits.slides = facts.slides;
+    limits.contextKinds = facts.contextKinds;
+    limits.logits = facts.logits;
     limits.needsWholeBatch = facts.needsWholeBatch;
     limits.untied = facts.untied;
     bool compiles = modelCompiles && software.runsPrograms;
     bool mayCompile = compiles && !pins.beyondExecutable();
     bool runsHere = request.topology.device.deviceClass == DeviceClass::Cpu && mayCompile;
-    limits.executable =
-        request.executable || runsHere ||
-        (request.prefersExecutable && mayCompile && isCompilable(request.precision));
+    limits.executable = request.executable || runsHere || (request.prefersExecutable && mayCompile);
     limits.needsOneStage = limits.executable && facts.multipliesMeansOfExperts;
     // On other devices memory is estimated, as for other stacks, since lowering a program takes
     // seconds.
@@ -134,8 +134,9 @@ public:
         pins[&D::placement].value_or(!pins[&D::sequenceParallel].has_value());
     limits.choosesBuckets = software.choosesBuckets;
     // a CPU, which is its own host, gains nothing
-    limits.mayOffload = request.topology.device.host.isKnown();
-    limits.mayOffloadActivations = limits.mayOffload;
+    limits.mayOffloadActivations = request.topology.device.host.isKnown();
+    // products of whole matrices, which muon makes, are for the device
+    limits.mayOffload = limits.mayOffloadActivations && request.optimizer != OptimizerKind::Muon;
     Decisions apart;
     apart.ep = 2;
     limits.exchangesRows = cells.rowExchangeOf(apart).ranks > 1;
@@ -280,6 +281,7 @@ private:
     else if (request.risk || (!request.maxMemoryBytes && !request.ignoreMemory))
       estimate.usableShare = usableShareAt(request.risk.value_or(kUsualRisk));
     estimate.memoryLimit = estimate.usableShare * has;
+    limits.memoryBytes = request.ignoreMemory ? 0 : estimate.memoryLimit;
   }
 
   // Returns the share of a device's memory at which a plan that uses all of it does not fit with
@@ -571,12 +573,6 @@ static std::optional<UserError> checkExecutable(const PlanRequest &request, cons
     return UserError("'dtc compile' can't lower what --fix asks for yet",
                      "use " + each->program.mend.str() +
                          ", or plan without --executable to see what others cost");
-  if (!isCompilable(request.precision))
-    return UserError(
-        ("'dtc compile' can't lower --precision " + nameOf(request.precision) + " yet").str(),
-        ("use --precision " + nameOf(storedAs(request.precision)) +
-         ", or plan without --executable to see what " + nameOf(request.precision) + " gains")
-            .str());
   DiagnosticCapture capture(request.model->getContext());
   if (failed(graph::checkCompilable(request.model)))
     return capture.errorOr(UserError("the model has ops that 'dtc compile' can't lower yet"));
@@ -661,6 +657,9 @@ Result<PlanResult> planModel(const PlanRequest &request, std::optional<Plan> *le
     return software.error();
   if (std::optional<UserError> error = checkRequest(request, *pins, *software))
     return *error;
+  if (pins->decisions().offloadOptimizer && request.optimizer == OptimizerKind::Muon)
+    return UserError("--fix offload=1: muon makes whole matrices orthogonal, which hosts do not",
+                     "use offload=0, or --optimizer adamw");
   if (pins->decisions().offloadOptimizer && !request.topology.device.hostShare().isKnown())
     return UserError("--fix offload=1: topology '" + request.topology.name +
                          "' does not say what its hosts have",

@@ -21,6 +21,9 @@ struct SpaceLimits {
   int64_t kvHeads = 0;     // see ModelFacts; 0: none
   int64_t heads = 0, inner = 0, vocabulary = 0; // see ModelArchitecture; 0: none
   bool slides = false;                          // see ModelFacts
+  uint32_t contextKinds = 0;                    // see ModelFacts
+  int64_t logits = 0;                           // see ModelFacts
+  double memoryBytes = 0;                       // of a device that plans may use; 0: not known
   bool needsWholeBatch = false;                 // see ModelFacts
   // A step of one stage alone can be compiled: see ModelFacts::multipliesMeansOfExperts.
   bool needsOneStage = false;

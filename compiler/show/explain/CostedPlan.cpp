@@ -87,7 +87,7 @@ CostedCollective costedCollective(const BlockCell &cell, const CellCollective &c
   result.exposedShare = 1 - hiddenShareOf(collective, costed.overlap);
   result.ranks = groupOf(collective, costed.groups);
   result.bytes =
-      collectiveBytes(collective, scale, result.ranks, costed.topology, costed.precision);
+      collectiveBytes(collective, scale, costed.groups, costed.topology, costed.precision);
   result.choice = explainCollective(collective.kind, result.bytes, result.ranks, costed.topology);
   return result;
 }

@@ -9,6 +9,7 @@
 #include "compiler/show/explain/ExplainParts.h"
 #include "compiler/show/explain/Figures.h"
 #include "compiler/show/explain/TensorGroups.h"
+#include "passes/graph/HiddenMatrices.h"
 #include "passes/shard/Mesh.h"
 
 #include "dialects/graph/Graph.h"
@@ -96,6 +97,7 @@ private:
           !llvm::is_contained(parameter.getMemberNames(), group.pattern))
         continue;
       isFrozen = parameter.getFrozen();
+      isMatrix = hiddenMatricesOf(model).contains(parameter.getSymName());
       auto type = mlir::cast<mlir::RankedTensorType>(parameter.getType());
       whole.assign(type.getShape().begin(), type.getShape().end());
       break;
@@ -158,8 +160,9 @@ private:
     }
     parameterBytes = held(p.bytesAtRest(d.zero, d.offloadOptimizer), d.zero >= 3);
     gradientBytes = held(p.gradientBytes, plan.decisions.zero >= 2);
-    optimizerBytes =
-        plan.decisions.offloadOptimizer ? 0 : held(p.optimizerBytes, plan.decisions.zero >= 1);
+    optimizerBytes = plan.decisions.offloadOptimizer
+                         ? 0
+                         : held(p.optimizerBytes + (isMatrix ? 0 : p.otherStateBytes), d.zero >= 1);
   }
 
   std::string groupsText() const {
@@ -272,7 +275,7 @@ private:
   const TensorGroup &group;
   std::vector<int64_t> whole, local;
   std::vector<StageOp> readers;
-  bool isExpert = false, isFrozen = false;
+  bool isExpert = false, isFrozen = false, isMatrix = false;
   double elementsDivided = 1; // product of the axes other than that of ZeRO-3
   double onRank = 0;          // elements, before ZeRO divides them
   int64_t parameterBytes = 0, gradientBytes = 0, optimizerBytes = 0;

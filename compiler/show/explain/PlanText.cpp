@@ -91,6 +91,9 @@ void printChoice(llvm::raw_ostream &out, const Plan &plan, const Topology &topol
         << recomputedLayers(plan.stages[0]) << "\n";
   if (d.offloadsLayers())
     out << "  activations       of " << offloadedLayers(plan) << " in the host's memory\n";
+  if (d.lossChunks > 1)
+    out << "  loss              in " << d.lossChunks
+        << " chunks of the tokens, one after another\n";
   if (d.placement > 0)
     out << "  placements        searched op by op over tp ('op_splits' in the plan's JSON)\n";
   if (d.zero < 3 && d.hasReplicas() && (d.bucketBytes > 0 || !d.overlapGradients))

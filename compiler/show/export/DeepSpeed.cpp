@@ -126,6 +126,7 @@ llvm::StringRef optimizerName(OptimizerKind optimizer) {
   case OptimizerKind::Lamb:
     return "Lamb";
   case OptimizerKind::Lars:
+  case OptimizerKind::Muon:
     break;
   }
   llvm_unreachable("no optimizer of the launcher");

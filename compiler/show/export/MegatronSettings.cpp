@@ -174,6 +174,7 @@ llvm::StringRef optimizerName(OptimizerKind optimizer) {
     return "sgd";
   case OptimizerKind::Lamb:
   case OptimizerKind::Lars:
+  case OptimizerKind::Muon:
     break;
   }
   llvm_unreachable("no optimizer of the launchers");

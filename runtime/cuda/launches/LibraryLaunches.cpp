@@ -30,8 +30,9 @@ uint64_t valueDimOf(const format::Attention &op) {
   return op.value_dim() ? op.value_dim() : op.head_dim();
 }
 
-// The buffers of documents, which differ in attention and its gradient, and of attention's sinks.
-constexpr size_t kDocuments = 10, kSinks = 11, kGradDocuments = 17;
+// The buffers of documents and starts, which differ in attention and its gradient, and of
+// attention's sinks.
+constexpr size_t kDocuments = 10, kSinks = 11, kStarts = 12, kGradDocuments = 17, kGradStarts = 18;
 
 // Sets which keys there are, and what is added to scores.
 void setScores(const LibraryOperands &operands, const format::Attention &op,
@@ -42,6 +43,7 @@ void setScores(const LibraryOperands &operands, const format::Attention &op,
   params.hasLengths = op.lengths() != format::noBuffer ? 1 : 0;
   params.hasSlopes = op.slopes() != format::noBuffer ? 1 : 0;
   params.hasDocuments = op.documents() != format::noBuffer ? 1 : 0;
+  params.hasStarts = op.starts() != format::noBuffer ? 1 : 0;
   for (uint32_t i = 0; i < format::sizeOf(op.bias_sizes()); ++i)
     params.biasSizes[i] = asInt(op.bias_sizes()->Get(i));
 }
@@ -90,6 +92,7 @@ Status plan(const format::Attention &op, const LibraryOperands &operands,
   DTC_RETURN_IF_ERROR(findElementType(op.dtype(), type));
   cuda::AttentionParams params = attentionParams(operands, op);
   params.documents = reinterpret_cast<const int32_t *>(operands.buffers[kDocuments]);
+  params.starts = reinterpret_cast<const int32_t *>(operands.buffers[kStarts]);
   params.sinks = reinterpret_cast<const float *>(operands.buffers[kSinks]);
   params.hasSinks = op.sinks() != format::noBuffer ? 1 : 0;
   std::string wrong = cuda::planAttention(type, params, planned.launches);
@@ -115,6 +118,7 @@ Status plan(const format::AttentionGrad &op, const LibraryOperands &operands,
   params.dbias = reinterpret_cast<float *>(operands.buffers[16]);
   params.hasBiasGradient = op.dbias() != format::noBuffer ? 1 : 0;
   params.documents = reinterpret_cast<const int32_t *>(operands.buffers[kGradDocuments]);
+  params.starts = reinterpret_cast<const int32_t *>(operands.buffers[kGradStarts]);
   std::string wrong = cuda::planAttentionGrad(type, params, planned.launches);
   return finishLaunches(wrong, params, planned);
 }

@@ -280,6 +280,42 @@ graph.func @attention_c20_prefix(%q: tensor<?x8x4x16xf32>, %d: tensor<?x8xi32>) 
 
 // -----
 
+// attention_c21
+graph.func @attention_c21(%q: tensor<?x8x4x16xf32>, %s: tensor<3xi32>) {
+  // expected-error @+1 {{'graph.attention' op 'starts' has 3 elements, but the positions of the first query and of the first key are wanted}}
+  %0 = graph.attention %q, %q, %q starts %s causal : (tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<3xi32>) -> tensor<?x8x4x16xf32>
+  graph.return
+}
+
+// -----
+
+// attention_c21_dims
+graph.func @attention_c21_dims(%q: tensor<?x8x4x16xf32>, %s: tensor<?x2xi32>) {
+  // expected-error @+1 {{'graph.attention' op 'starts' has 2 dims, but 1 are wanted}}
+  %0 = graph.attention %q, %q, %q starts %s causal : (tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x2xi32>) -> tensor<?x8x4x16xf32>
+  graph.return
+}
+
+// -----
+
+// attention_c21_documents
+graph.func @attention_c21_documents(%q: tensor<?x8x4x16xf32>, %d: tensor<?x8xi32>, %s: tensor<2xi32>) {
+  // expected-error @+1 {{'graph.attention' op has 'starts' and 'documents', which indexes keys by where the op has them}}
+  %0 = graph.attention %q, %q, %q documents %d starts %s causal : (tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8xi32>, tensor<2xi32>) -> tensor<?x8x4x16xf32>
+  graph.return
+}
+
+// -----
+
+// attention_c21_dropout
+graph.func @attention_c21_dropout(%q: tensor<?x8x4x16xf32>, %s: tensor<2xi32>) {
+  // expected-error @+1 {{'graph.attention' op has 'starts' and 'dropout', which indexes keys by where the op has them}}
+  %0 = graph.attention %q, %q, %q starts %s causal dropout 0.1 : (tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<2xi32>) -> tensor<?x8x4x16xf32>
+  graph.return
+}
+
+// -----
+
 // attention_grad_c3
 graph.func @attention_grad_c3(%q: tensor<?x8x4x16xf32>, %l: tensor<?x4x8xf32>) {
   // expected-error @+1 {{'graph.attention_grad' op has 'dbias', but no 'bias'}}

@@ -52,3 +52,21 @@ graph.func @constant_c1() {
   %0 = graph.constant 1.0 : tensor<8x?xf32>
   graph.return
 }
+
+// -----
+
+// binary_c1_maximum
+graph.func @binary_c1_maximum(%x: tensor<?x8xf32>, %y: tensor<7xf32>) {
+  // expected-error @+1 {{'graph.maximum' op dim 0 of operand 1 is 7, but the operands before it have 8 there; equal sizes or 1 are wanted}}
+  %0 = graph.maximum %x, %y : (tensor<?x8xf32>, tensor<7xf32>) -> tensor<?x8xf32>
+  graph.return
+}
+
+// -----
+
+// binary_c2_minimum
+graph.func @binary_c2_minimum(%x: tensor<4x1xf32>, %y: tensor<8xf32>) {
+  // expected-error @+1 {{'graph.minimum' op dim 1 of 'result' is 1, but dim 1 of the operands together is 8}}
+  %0 = graph.minimum %x, %y : (tensor<4x1xf32>, tensor<8xf32>) -> tensor<4x1xf32>
+  graph.return
+}

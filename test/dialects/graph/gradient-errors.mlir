@@ -205,3 +205,21 @@ graph.func @cross_entropy_grad_c6(%x: tensor<4x8xf32>, %t: tensor<4xi32>, %l: te
   %0 = graph.cross_entropy_grad %x, %t, %l, %l ignoring 4294967296 : (tensor<4x8xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4x8xf32>
   graph.return
 }
+
+// -----
+
+// norm_grad_c3_layer_norm
+graph.func @norm_grad_c3_layer_norm(%x: tensor<?x16xf32>, %w: tensor<16xf32>, %m: tensor<?x16xf32>, %s: tensor<?xf32>) {
+  // expected-error @+1 {{'graph.layer_norm_grad' op 'mean' has 2 dims, but 1 are wanted}}
+  %0 = graph.layer_norm_grad %x, %w, %m, %s, %x : (tensor<?x16xf32>, tensor<16xf32>, tensor<?x16xf32>, tensor<?xf32>, tensor<?x16xf32>) -> tensor<?x16xf32>
+  graph.return
+}
+
+// -----
+
+// norm_param_grad_c4_rms_norm
+graph.func @norm_param_grad_c4_rms_norm(%x: tensor<?x16xf32>, %s: tensor<?xf32>) {
+  // expected-error @+1 {{'graph.rms_norm_param_grad' op dim 0 of 'result' is 8, but dim 1 of 'x' is 16}}
+  %0 = graph.rms_norm_param_grad %x, %s, %x : (tensor<?x16xf32>, tensor<?xf32>, tensor<?x16xf32>) -> tensor<8xf32>
+  graph.return
+}

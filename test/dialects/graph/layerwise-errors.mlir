@@ -60,3 +60,21 @@ graph.func @lars_c2(%w: tensor<4xf32>, %s: tensor<f32>) {
   %p:2 = graph.lars %w, %w, %w lr %s grad_scale %s ratio %s apply %s {momentum = 0.9, weight_decay = -1.0} : tensor<4xf32>
   graph.return
 }
+
+// -----
+
+// whole_matrix_c1
+graph.func @whole_matrix_c1(%w: tensor<4x8xf32>) {
+  // expected-error @+1 {{'graph.whole_matrix' op 'batch' is 1, but 0 to 0 is wanted, as a matrix has two of the 2 dims}}
+  %m = graph.whole_matrix %w batch 1 : tensor<4x8xf32>
+  graph.return
+}
+
+// -----
+
+// whole_matrix_c1
+graph.func @whole_matrix_c1_negative(%w: tensor<2x4x8xf32>) {
+  // expected-error @+1 {{'graph.whole_matrix' op 'batch' is -1, but 0 to 1 is wanted, as a matrix has two of the 3 dims}}
+  %m = graph.whole_matrix %w batch -1 : tensor<2x4x8xf32>
+  graph.return
+}

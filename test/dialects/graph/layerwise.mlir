@@ -16,5 +16,16 @@ graph.func @update(%w: tensor<16x4xf32>, %g: tensor<16x4xf32>, %m: tensor<16x4xf
   // CHECK: graph.lars %{{.*}}, %{{.*}}, %{{.*}} lr %{{.*}} grad_scale %{{.*}} ratio %{{.*}} apply %{{.*}} {momentum = 9.000000e-01 : f64
   // expected-remark @+1 {{loops 0:16 parallel, 1:4 parallel; [0, 1], [0, 1], [0, 1], [], [], [], [] -> [0, 1], [0, 1]; 8 flops per point, zero-preserving}}
   %l:2 = graph.lars %w, %g, %m lr %s grad_scale %s ratio %ratio apply %s {momentum = 0.9, weight_decay = 0.0} : tensor<16x4xf32>
+  // CHECK: graph.whole_matrix %{{.*}} : tensor<16x4xf32>
+  // expected-remark @+1 {{loops 0:16 whole, 1:4 whole; [0, 1] -> [0, 1]; 0 flops per point, view, zero-preserving}}
+  %whole = graph.whole_matrix %w : tensor<16x4xf32>
+  graph.return
+}
+
+// CHECK-LABEL: graph.func @experts
+graph.func @experts(%w: tensor<8x16x4xbf16>) {
+  // CHECK: graph.whole_matrix %{{.*}} batch 1 : tensor<8x16x4xbf16>
+  // expected-remark @+1 {{loops 0:8 parallel, 1:16 whole, 2:4 whole; [0, 1, 2] -> [0, 1, 2]; 0 flops per point, view, zero-preserving}}
+  %whole = graph.whole_matrix %w batch 1 : tensor<8x16x4xbf16>
   graph.return
 }

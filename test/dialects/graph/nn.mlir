@@ -71,7 +71,7 @@ graph.func @rotary(%q: tensor<?x8x2x4xf32>, %ids: tensor<?x8xi32>) {
 // CHECK-LABEL: graph.func @attention
 graph.func @attention(%q: tensor<?x8x4x16xf32>, %k: tensor<?x8x2x16xf32>, %seed: tensor<i64>, %step: tensor<f32>,
     %w: tensor<?x8x2x24xf32>, %n: tensor<?xi32>, %b: tensor<1x4x8x8xf32>, %s: tensor<4xf32>,
-    %d: tensor<?x8xi32>) {
+    %d: tensor<?x8xi32>, %p: tensor<2xi32>, %more: tensor<?x9x4x16xf32>) {
   // CHECK: graph.attention %{{.*}}, %{{.*}}, %{{.*}} causal scale 2.500000e-01 :
   // expected-remark @+1 {{loops 0:? parallel, 1:2 parallel, 2:2 parallel, 3:8 parallel, 4:8 whole, 5:16 whole; [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5] -> [0, 3, 1*2, 5], [0, 1*2, 3]; 4 flops per point, attention of batch 0 1 2 m 3 n 4 k 5, causal, zero-preserving; fed 2; sequence 3, 4; channels 1, 2, 5}}
   %0, %lse0 = graph.attention %q, %k, %k causal scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
@@ -94,6 +94,10 @@ graph.func @attention(%q: tensor<?x8x4x16xf32>, %k: tensor<?x8x2x16xf32>, %seed:
   // CHECK: graph.attention %{{.*}}, %{{.*}}, %{{.*}} documents %{{.*}} causal scale 2.500000e-01 :
   // expected-remark @+1 {{[0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5], [0, 4] -> [0, 3, 1*2, 5], [0, 1*2, 3]; 4 flops per point}}
   %4, %lse4 = graph.attention %q, %k, %k documents %d causal scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8xi32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
+  // Positions are whole, and queries may be more than keys then; what they hide reduces no flops.
+  // CHECK: graph.attention %{{.*}}, %{{.*}}, %{{.*}} starts %{{.*}} causal prefix 9 scale 2.500000e-01 :
+  // expected-remark @+1 {{[0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5], [-] -> [0, 3, 1*2, 5], [0, 1*2, 3]}}
+  %6, %lse6 = graph.attention %more, %k, %k starts %p causal prefix 9 scale 0.25 : (tensor<?x9x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<2xi32>) -> (tensor<?x9x4x16xf32>, tensor<?x4x9xf32>)
   graph.return
 }
 

@@ -313,3 +313,39 @@ graph.func @grouped_linear_weight_grad_c6(%x: tensor<4x?x4x6xf32>, %d: tensor<4x
   %0 = graph.grouped_linear_weight_grad %x, %d transposed by %n : (tensor<4x?x4x6xf32>, tensor<4x?x4x5xf32>, tensor<?x4xi32>) -> tensor<4x5x6xbf16>
   graph.return
 }
+
+// -----
+
+// unpack_rows_c1
+graph.func @unpack_rows_c1(%r: tensor<4x?x4x6xf32>, %p: tensor<?x8x2xi32>) {
+  // expected-error @+1 {{'graph.unpack_rows' op 'result' has 2 dims, but 3 are wanted}}
+  %0 = graph.unpack_rows %r at %p : (tensor<4x?x4x6xf32>, tensor<?x8x2xi32>) -> tensor<?x48xf32>
+  graph.return
+}
+
+// -----
+
+// unpack_rows_c2
+graph.func @unpack_rows_c2(%r: tensor<4x?x4x6xf32>, %p: tensor<?x8x2xi32>) {
+  // expected-error @+1 {{'graph.unpack_rows' op dim 1 of 'rowOf' is 8, but dim 1 of 'result' is 7}}
+  %0 = graph.unpack_rows %r at %p : (tensor<4x?x4x6xf32>, tensor<?x8x2xi32>) -> tensor<?x7x6xf32>
+  graph.return
+}
+
+// -----
+
+// unpack_rows_c3
+graph.func @unpack_rows_c3(%r: tensor<4x?x4x6xf32>, %p: tensor<?x8x2xi32>, %w: tensor<?x8x3xf32>) {
+  // expected-error @+1 {{'graph.unpack_rows' op dim 2 of 'weights' is 3, but dim 2 of 'rowOf' is 2}}
+  %0 = graph.unpack_rows %r at %p weighted %w : (tensor<4x?x4x6xf32>, tensor<?x8x2xi32>, tensor<?x8x3xf32>) -> tensor<?x8x6xf32>
+  graph.return
+}
+
+// -----
+
+// unpack_weight_grad_c2
+graph.func @unpack_weight_grad_c2(%r: tensor<4x?x4x6xf32>, %p: tensor<?x8x2xi32>, %d: tensor<?x8x6xf32>) {
+  // expected-error @+1 {{'graph.unpack_weight_grad' op dim 2 of 'result' is 3, but dim 2 of 'rowOf' is 2}}
+  %0 = graph.unpack_weight_grad %r at %p, %d : (tensor<4x?x4x6xf32>, tensor<?x8x2xi32>, tensor<?x8x6xf32>) -> tensor<?x8x3xf32>
+  graph.return
+}

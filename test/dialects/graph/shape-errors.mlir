@@ -340,3 +340,39 @@ graph.func @concat_c5(%x: tensor<4x8xf32>) {
   %0 = graph.concat %x, %x dim 1 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x15xf32>
   graph.return
 }
+
+// -----
+
+// unstack_c1
+graph.func @unstack_c1(%x: tensor<?x2x4xf32>) {
+  // expected-error @+1 {{custom op 'graph.unstack' dim 0 of 'tensor<?x2x4xf32>' has no number of elements, one for each result}}
+  %0, %1 = graph.unstack %x dim 0 : tensor<?x2x4xf32> -> tensor<2x4xf32>
+  graph.return
+}
+
+// -----
+
+// unstack_c1_dim
+graph.func @unstack_c1_dim(%x: tensor<?x2x4xf32>) {
+  // expected-error @+1 {{custom op 'graph.unstack' dim 3 of 'tensor<?x2x4xf32>' has no number of elements, one for each result}}
+  %0, %1 = graph.unstack %x dim 3 : tensor<?x2x4xf32> -> tensor<?x4xf32>
+  graph.return
+}
+
+// -----
+
+// unstack_c3
+graph.func @unstack_c3(%x: tensor<?x2x4xf32>) {
+  // expected-error @+1 {{'graph.unstack' op dim 1 of 'result' is 5, but dim 2 of 'x' is 4}}
+  %0, %1 = graph.unstack %x dim 1 : tensor<?x2x4xf32> -> tensor<?x5xf32>
+  graph.return
+}
+
+// -----
+
+// unstack_c3_type
+graph.func @unstack_c3_type(%x: tensor<?x2x4xf32>) {
+  // expected-error @+1 {{'graph.unstack' op 'result' has element type 'bf16', but 'x' has 'f32'}}
+  %0, %1 = graph.unstack %x dim 1 : tensor<?x2x4xf32> -> tensor<?x4xbf16>
+  graph.return
+}

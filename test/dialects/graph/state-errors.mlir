@@ -106,7 +106,7 @@ graph.func @observe_c1(%x: tensor<?x6xf32>, %w: tensor<6xbf16>) {
 
 // observe_c2
 graph.func @observe_c2(%x: tensor<?x6xf32>, %w: tensor<6xf32>) {
-  // expected-error @+1 {{moves at a 'rate' by the mean or the sum of its value, not by a maximum}}
+  // expected-error @+1 {{moves at a 'rate' by the mean or the sum of its value, not by 'max'}}
   %0 = graph.observe max %x, %w, %w rate 0.5 : tensor<?x6xf32>, tensor<6xf32>
   graph.return
 }

@@ -28,6 +28,9 @@ graph.func @complete(%x: !images, %w: !channels, %b: !channels, %m: !channels, %
   // CHECK: graph.observe sum
   // expected-remark @+1 {{loops}}
   %s = graph.observe sum %z, %n, %n : !images, tensor<f32>
+  // CHECK: graph.observe last %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x6x8x8xf32>, tensor<f32>
+  // expected-remark @+1 {{loops}}
+  %u = graph.observe last %s, %n, %n : !images, tensor<f32>
   // CHECK: graph.observe sum %{{.*}}, %{{.*}}, %{{.*}} rate 1.000000e-03 : tensor<?x6x8x8xf32>, tensor<6xf32>
   // expected-remark @+1 {{loops}}
   %t = graph.observe sum %s, %w, %variance rate 0.001 : !images, !channels

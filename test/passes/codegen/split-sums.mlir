@@ -165,3 +165,18 @@ graph.func @many(%x: tensor<8xf32>) -> tensor<f32> {
   %t17 = graph.add %t16, %s17 : (tensor<f32>, tensor<f32>) -> tensor<f32>
   graph.return %t17 : tensor<f32>
 }
+
+// -----
+
+// The largest magnitude of a long tensor is that of as many parts as there are to be blocks; that of a short one is not
+// cut.
+// CHECK-LABEL: graph.func @amax
+// CHECK:         %[[CUT:.*]] = graph.reshape %{{.*}} : tensor<1024x2048xbf16> -> tensor<512x4096xbf16>
+// CHECK:         %[[PARTS:.*]] = graph.amax %[[CUT]] : tensor<512x4096xbf16> -> tensor<512xf32>
+// CHECK:         graph.amax %[[PARTS]] : tensor<512xf32> -> tensor<f32>
+// CHECK:         graph.amax %{{.*}} : tensor<64x64xbf16> -> tensor<f32>
+graph.func @amax(%x: tensor<1024x2048xbf16>, %y: tensor<64x64xbf16>) -> (tensor<f32>, tensor<f32>) {
+  %a = graph.amax %x : tensor<1024x2048xbf16> -> tensor<f32>
+  %b = graph.amax %y : tensor<64x64xbf16> -> tensor<f32>
+  graph.return %a, %b : tensor<f32>, tensor<f32>
+}

@@ -175,3 +175,81 @@ module {
     graph.return %loss : tensor<f32>
   }
 }
+
+// -----
+
+// Indices that a parameter holds stay in f32, which has whole numbers up to 2^24: those that are moved about first, and
+// those that a block gets.
+// CHECK:     graph.parameter @places : tensor<4x6xf32> init zeros frozen
+// CHECK:     graph.parameter @"far.{}" : tensor<4xf32> init zeros frozen repeats 2
+// CHECK:     graph.parameter @table : tensor<900x8xbf16>
+// CHECK-LABEL: graph.func private @layer
+// CHECK:         graph.cast %{{.*}} : tensor<4xf32> to tensor<4xi32>
+// CHECK-LABEL: graph.func @loss
+// CHECK:         graph.cast %{{.*}} : tensor<24xf32> to tensor<24xi32>
+module {
+  graph.parameter @places : tensor<4x6xf32> init zeros frozen
+  graph.parameter @"far.{}" : tensor<4xf32> init zeros frozen repeats 2
+  graph.parameter @table : tensor<900x8xf32> init ones
+  graph.func private @layer(%x: tensor<4x8xf32>, %far: tensor<4xf32>, %table: tensor<900x8xf32>) -> tensor<4x8xf32> {
+    %ids = graph.cast %far : tensor<4xf32> to tensor<4xi32>
+    %rows = graph.embedding %table, %ids : (tensor<900x8xf32>, tensor<4xi32>) -> tensor<4x8xf32>
+    %y = graph.add %x, %rows : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    graph.return %y : tensor<4x8xf32>
+  }
+  graph.func @loss(%input: tensor<4x8xf32>) -> tensor<f32> {
+    %places = graph.get @places : tensor<4x6xf32>
+    %fars = graph.get @"far.{}" : !graph.stack<2 x tensor<4xf32>>
+    %table = graph.get @table : tensor<900x8xf32>
+    %turned = graph.transpose %places by [1, 0] : tensor<4x6xf32> -> tensor<6x4xf32>
+    %flat = graph.reshape %turned : tensor<6x4xf32> -> tensor<24xf32>
+    %ids = graph.cast %flat : tensor<24xf32> to tensor<24xi32>
+    %rows = graph.embedding %table, %ids : (tensor<900x8xf32>, tensor<24xi32>) -> tensor<24x8xf32>
+    %some = graph.slice %rows dim 0 start 0 size 4 : tensor<24x8xf32> -> tensor<4x8xf32>
+    %y = graph.repeat 2 @layer(%some, %fars, %table)
+        : (tensor<4x8xf32>, !graph.stack<2 x tensor<4xf32>>, tensor<900x8xf32>) -> tensor<4x8xf32>
+    %loss = graph.reduce mean %y dims [0, 1] : tensor<4x8xf32> -> tensor<f32>
+    graph.return %loss : tensor<f32>
+  }
+}
+
+// -----
+
+// Indices of a gather and of a scatter are read as they are, and may be broadcast before, by a caller, too.
+// CHECK:     graph.parameter @columns : tensor<1x6xf32> init zeros frozen
+// CHECK:     graph.parameter @sums : tensor<1x6xf32> init zeros frozen
+// CHECK:     graph.parameter @ids : tensor<6xf32> init zeros frozen
+// CHECK:     graph.parameter @table : tensor<900x6xbf16>
+module {
+  graph.parameter @columns : tensor<1x6xf32> init zeros frozen
+  graph.parameter @sums : tensor<1x6xf32> init zeros frozen
+  graph.parameter @ids : tensor<6xf32> init zeros frozen
+  graph.parameter @table : tensor<900x6xf32> init ones
+  graph.func private @inner(%x: tensor<4x6xf32>, %sums: tensor<4x6xf32>) -> tensor<4x900xf32> {
+    %y = graph.scatter_add %x, %sums dim 1 : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x900xf32>
+    graph.return %y : tensor<4x900xf32>
+  }
+  graph.func private @outer(%x: tensor<4x6xf32>, %sums: tensor<1x6xf32>) -> tensor<4x900xf32> {
+    %flat = graph.reshape %sums : tensor<1x6xf32> -> tensor<6xf32>
+    %each = graph.broadcast %flat dims [0] : tensor<6xf32> -> tensor<4x6xf32>
+    %y = graph.call @inner(%x, %each) : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x900xf32>
+    graph.return %y : tensor<4x900xf32>
+  }
+  graph.func @loss(%input: tensor<4x900xf32>) -> tensor<f32> {
+    %columns = graph.get @columns : tensor<1x6xf32>
+    %sums = graph.get @sums : tensor<1x6xf32>
+    %ids = graph.get @ids : tensor<6xf32>
+    %table = graph.get @table : tensor<900x6xf32>
+    %one = graph.reshape %columns : tensor<1x6xf32> -> tensor<6xf32>
+    %far = graph.broadcast %one dims [0] : tensor<6xf32> -> tensor<4x6xf32>
+    %x = graph.gather %input, %far dim 1 : (tensor<4x900xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+    %each = graph.broadcast %ids dims [0] : tensor<6xf32> -> tensor<4x6xf32>
+    %whole = graph.cast %each : tensor<4x6xf32> to tensor<4x6xi32>
+    %rows = graph.embedding %table, %whole : (tensor<900x6xf32>, tensor<4x6xi32>) -> tensor<4x6x6xf32>
+    %sum = graph.reduce sum %rows dims [2] : tensor<4x6x6xf32> -> tensor<4x6xf32>
+    %both = graph.add %x, %sum : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+    %y = graph.call @outer(%both, %sums) : (tensor<4x6xf32>, tensor<1x6xf32>) -> tensor<4x900xf32>
+    %loss = graph.reduce mean %y dims [0, 1] : tensor<4x900xf32> -> tensor<f32>
+    graph.return %loss : tensor<f32>
+  }
+}

@@ -179,6 +179,32 @@ module @attention_with_sinks {
 }
 
 // -----
+// Starts are both instructions', and a window hides keys even if it is as long as the sequence.
+
+// CHECK-LABEL: module @attention_that_starts_late
+module @attention_that_starts_late {
+  graph.parameter @q : tensor<2x4x4x8xf32> init zeros
+  graph.func @microbatch(%s: tensor<2xi32> {graph.input = "starts"}) {
+    %q = graph.get @q : tensor<2x4x4x8xf32>
+    // CHECK: exec.attention %q, %q, %q starts %starts to %[[O:.*]], %[[LSE:.*]] batch 2 {{.*}} window 4 scale
+    %o, %lse = graph.attention %q, %q, %q starts %s causal sliding 4 scale 0.25
+      : (tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>, tensor<2xi32>) -> (tensor<2x4x4x8xf32>, tensor<2x4x4xf32>)
+    // CHECK: exec.attention_grad %q, %q, %q, %[[O]], %[[LSE]], %[[O]] starts %starts to {{.*}} window 4 scale
+    %dq, %dk, %dv = graph.attention_grad %q, %q, %q, %o, %lse, %o starts %s causal sliding 4 scale 0.25
+      : (tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>, tensor<2x4x4xf32>,
+         tensor<2x4x4x8xf32>, tensor<2xi32>) -> (tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>)
+    // Positions are less than 2^30 apart.
+    // CHECK: exec.attention %q, %q, %q starts %starts to {{.*}} head_dim 8 causal scale
+    %far, %l = graph.attention %q, %q, %q starts %s causal sliding 1073741824 scale 0.25
+      : (tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>, tensor<2xi32>) -> (tensor<2x4x4x8xf32>, tensor<2x4x4xf32>)
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
+
+// -----
 // Documents are the instruction's, too.
 
 // CHECK-LABEL: module @attention_of_documents

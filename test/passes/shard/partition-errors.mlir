@@ -174,6 +174,20 @@ module {
 module {
   shard.grid @mesh(shape = 1x2) {graph.axis_names = ["dp", "cp"], graph.axis_roles = ["data", "context"]}
   graph.func @microbatch(%q: tensor<2x8x4x4xf32> {graph.input = "tokens", graph.placement = #graph.placement<[replicate, replicate]>}, %m: tensor<2xi32> {graph.input = "more", graph.placement = #graph.placement<[replicate, replicate]>}) {
+    // expected-error @+1 {{has positions of its own, which dtc can't compile with cp_kind=all-gather yet; plan with --fix cp_kind=all-to-all}}
+    %a, %lse = graph.attention %q, %q, %q starts %m causal scale 1.0 {graph.splits = array<i64: -1, 3>} : (tensor<2x8x4x4xf32>, tensor<2x8x4x4xf32>, tensor<2x8x4x4xf32>, tensor<2xi32>) -> (tensor<2x8x4x4xf32>, tensor<2x4x8xf32>)
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
+
+// -----
+
+module {
+  shard.grid @mesh(shape = 1x2) {graph.axis_names = ["dp", "cp"], graph.axis_roles = ["data", "context"]}
+  graph.func @microbatch(%q: tensor<2x8x4x4xf32> {graph.input = "tokens", graph.placement = #graph.placement<[replicate, replicate]>}, %m: tensor<2xi32> {graph.input = "more", graph.placement = #graph.placement<[replicate, replicate]>}) {
     // expected-error @+1 {{has a causal mask with lengths, which dtc can't compile with cp_kind=all-gather yet; plan with --fix cp_kind=all-to-all}}
     %a, %lse = graph.attention %q, %q, %q lengths %m causal scale 1.0 {graph.splits = array<i64: -1, 3>} : (tensor<2x8x4x4xf32>, tensor<2x8x4x4xf32>, tensor<2x8x4x4xf32>, tensor<2xi32>) -> (tensor<2x8x4x4xf32>, tensor<2x4x8xf32>)
     graph.return

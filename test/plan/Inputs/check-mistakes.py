@@ -25,7 +25,7 @@ EDITS = [
     ("axis_order", "tp tp dp pp", "'axis_order' is 'tp tp dp pp', wanted tp, cp, dp and pp in some order"),
     ("recompute", "some", "'recompute' is 'some', wanted one of mixed, none, selective"),
     ("precision", "fp3", "'precision' is 'fp3', wanted one of f32, bf16, f16"),
-    ("optimizer", "adam", "'optimizer' is 'adam', wanted one of adamw, sgd, lamb, lars"),
+    ("optimizer", "adam", "'optimizer' is 'adam', wanted one of adamw, sgd, lamb, lars, muon"),
     ("stages", [], "'stages' has 0 stages, wanted pp = 4"),
     ("stages.0.layers", [5, 2], "'layers' is [5, 2] of some stage, wanted where its chunks begin and end"),
     ("stages.1.chunks", [[3, 5]], "'layers' is [4, 7] of some stage"),

@@ -69,7 +69,7 @@ def steps_of(module, inputs, loss):
               {"params": [value for value in trained.values() if value.dim() < 2], "weight_decay": 0.0}]
     optimizer = torch.optim.AdamW([group for group in groups if group["params"]], lr=ADAMW["lr"],
                                   betas=(ADAMW["beta1"], ADAMW["beta2"]), eps=ADAMW["epsilon"])
-    losses, gradients = [], {}
+    losses, gradients, before = [], {}, {name: value.clone() for name, value in module.named_buffers()}
     for step in range(STEPS):
         optimizer.zero_grad()
         value = loss_now()
@@ -79,8 +79,7 @@ def steps_of(module, inputs, loss):
             gradients = {name: summary(name, p.grad) for name, p in trained.items() if p.grad is not None}
         optimizer.step()
     state = {name: summary(name, value) for name, value in module.named_buffers()
-             if name.rpartition(".")[2] in ("running_mean", "running_var", "num_batches_tracked")
-             and module.get_submodule(name.rpartition(".")[0]).training}
+             if not torch.equal(value, before[name])}
     return {"loss": losses, "gradients": gradients, **({"state": state} if state else {}),
             "parameters": {name: summary(name, value) for name, value in trained.items()}}
 

@@ -105,6 +105,7 @@ CASES = {
     "sorted": (Small(sorted_rows, w=Parameter(torch.randn(6, 8))), ROWS),
     "the last row of each sample": (Small(of_the_last, w=Parameter(torch.randn(6, 8))), ROWS),
     "a table of distances": (Small(relative, table=Parameter(torch.randn(11, 2)), places=DISTANCES), ROWS),
+    "a table of far places": (Small(relative, table=Parameter(torch.randn(901, 2)), places=DISTANCES * 90), ROWS),
     "computed positions": (Small(positions, table=nn.Embedding(9, 8, padding_idx=1)), ROWS),
     "integers": (Small(counted, w=Parameter(torch.randn(6, 8))), ROWS),
     "extremes of a dim": (Small(of_dims, w=Parameter(torch.randn(6, 8))), ROWS),
@@ -147,6 +148,33 @@ def path_by_floor(m, x):
     return x * m.w + x.div(0.75) * kept
 
 
+class Dropping(nn.Module):
+    """A layer that drops numbers of what all layers read, and scales the rest by what the first layer makes."""
+
+    def __init__(self, is_first):
+        super().__init__()
+        self.mix, self.drop = nn.Linear(8, 8), nn.Dropout(0.2)
+        self.gain = Parameter(torch.randn(8)) if is_first else None
+
+    def forward(self, x, start, gain):
+        gain = self.gain.tanh() if gain is None else gain
+        return x + self.mix(x.tanh()) * self.drop(start) * torch.exp(gain), gain
+
+
+def dropped(m, x):
+    start, gain = torch.sin(x), None
+    for layer in m.layers:
+        x, gain = layer(x, start, gain)
+    return x
+
+
+def dropped_nothing(m, x):
+    start, gain = torch.sin(x) / 0.8, m.layers[0].gain.tanh()
+    for layer in m.layers:
+        x = x + layer.mix(x.tanh()) * start * torch.exp(gain)
+    return x
+
+
 # Each entry is a module that draws at random, the same where all is kept, and the shapes of what is drawn for.
 KEPT = {
     "a path dropped": (Small(path, w=Parameter(torch.randn(6, 8))), lambda m, x: x * m.w + x * 2 / 0.8, [(1, 1)]),
@@ -154,6 +182,8 @@ KEPT = {
                                 lambda m, x: x * m.w + x / 0.75, [(1, 1)]),
     "channels dropped": (Small(lambda m, x: m.a(x[..., None]) * m.w[..., None], a=nn.Dropout2d(0.2), w=Parameter(
         torch.randn(6, 8))), lambda m, x: x[..., None] / 0.8 * m.w[..., None], [(6, 1, 1)]),
+    "layers that drop": (Small(dropped, layers=nn.ModuleList(Dropping(is_first) for is_first in (True, False, False))),
+                         dropped_nothing, [(6, 8)] * 3),
     "a coin for each number": (Small(lambda m, x: x + m.w * torch.bernoulli(torch.full_like(x, 0.5)), w=Parameter(
         torch.randn(6, 8))), lambda m, x: x + m.w, [(6, 8)]),
 }

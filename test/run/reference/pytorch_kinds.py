@@ -179,6 +179,30 @@ class Sequences(nn.Module):
         return (self.mix(x, y, y, need_weights=False)[0] ** 2).mean()
 
 
+class SharedBias(nn.Module):
+    """A layer that adds a bias to its scores, which the first of several makes, and a mask that each computes anew."""
+
+    def __init__(self, is_first):
+        super().__init__()
+        self.mix = mix()
+        self.table = Parameter(torch.randn(4, 6)) if is_first else None
+
+    def forward(self, x, start, bias):
+        if bias is None:
+            bias = self.table.tanh()[(torch.arange(6)[None] - torch.arange(6)[:, None]).clamp(0, 3), 2]
+        seen = (start[..., 0] > 0.5).float()[:, None]
+        y = self.mix(x.tanh())
+        y = torch.where(y > 0.5, y * 0.3, y)
+        return x + (y @ x.mT * seen + bias).softmax(-1) @ x, bias
+
+
+def biased_by_the_first(m, x):
+    bias, start = None, torch.sin(x)
+    for layer in m.layers:
+        x, bias = layer(x, start, bias)
+    return x
+
+
 def backwards(m, x):
     """What reads a sequence whose dim is before the batch from its end, and picks of it."""
     y = m.lstm(m.mix(x).transpose(0, 1))[0]
@@ -267,6 +291,8 @@ CASES = {
         Parameter(torch.rand(8)) for _ in range(3)), mix=mix()), ROWS),
     "layers of which every third is wide": (Small(every_third, layers=nn.ModuleList(
         mix(16 if at % 3 == 2 else 8) for at in range(8)), mix=mix()), ROWS),
+    "layers that share what the first makes": (Small(biased_by_the_first, layers=nn.ModuleList(
+        SharedBias(is_first) for is_first in (True, False, False))), ROWS),
     "layers and activations in turn": (Small(lambda m, x: m.layers(x), layers=nn.Sequential(*(
         nn.ReLU() if at % 2 else mix() for at in range(12)))), ROWS),
     "layers with adapters": (Small(lowered, bases=frozen(lists(3, mix)), a=nn.ParameterList(
@@ -274,7 +300,8 @@ CASES = {
             Parameter(torch.randn(8, 2)) for _ in range(3)), mix=mix()), ROWS),
 }
 # Blocks that the modules above have: name -> how many layers of the module each execution has, and executions.
-BLOCKS = {"layers beside each other": [(1, 3)], "layers of which every third is wide": [(3, 2), (1, 2)],
+BLOCKS = {"layers beside each other": [(1, 3)], "layers that share what the first makes": [(1, 3)],
+          "layers of which every third is wide": [(3, 2), (1, 2)],
           "layers and activations in turn": [(2, 6)], "layers with adapters": [(1, 3)], "the sequence first": [(1, 3)]}
 # No gradient of the input is compared.
 DETACHED = {"series by their scale", "a teacher", "codes", "views that predict each other", "weights that stand still"}

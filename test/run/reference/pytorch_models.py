@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from pytorch_masks import MASKS
+from pytorch_states import STATES
 from pytorch_points import WIDTH, Points
 from pytorch_resnets import Averages, resnet18, resnet50
 from pytorch_users import CASES as USERS
@@ -23,7 +24,7 @@ def transformers_model(kind, **config):
 
 
 def gpt2(layers=2):
-    return transformers_model("gpt2", n_embd=24, n_head=3, n_layer=layers, n_positions=LENGTH, attn_pdrop=0.0,
+    return transformers_model("gpt2", n_embd=24, n_head=3, n_layer=layers, n_positions=2 * LENGTH, attn_pdrop=0.0,
                               embd_pdrop=0.0, bos_token_id=0, eos_token_id=0, resid_pdrop=0.0)
 
 
@@ -410,4 +411,5 @@ CASES = {
     "smooth_l1": (Regressor, (("features", [6], None), ("targets", [3], None)), "smooth_l1", ()),
     **USERS,
     **MASKS,
+    **STATES,
 }

@@ -25,6 +25,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent), str(PACKAGE)]
 import dtc.cli  # noqa: E402
 import pytorch_models as models  # noqa: E402
 from pytorch_resnets import resnet18  # noqa: E402
+from pytorch_states import Keeping  # noqa: E402
 from dtc_tools import write_npy  # noqa: E402
 
 
@@ -54,8 +55,9 @@ def batch_norm(m, x):
     return F.batch_norm(x, m.seen, m.seen + 1, training=True)
 
 
-def counting(m, x):
-    m.seen.add_(1.0)
+def freezing(m, x):
+    with torch.no_grad():
+        m.layer.weight.mul_(0.9)
     return x
 
 
@@ -83,17 +85,27 @@ def branch(m, x):
     return x if x.sum() > 0 else -x
 
 
-def averaging(m, x):
-    y = x * m.seen
-    with torch.no_grad():
-        m.seen.mul_(0.9)
-    return y
-
-
 def assigning(m, x):
     y = x * m.kept
-    m.kept = m.kept * 0.9
+    m.kept = m.kept[:2] * 0.9
     return y
+
+
+def spreading(m, x):
+    with torch.no_grad():
+        m.kept.copy_(((x - x.mean(0)) ** 2).mean(0))
+    return x
+
+
+def sampling(m, x):
+    m.kept.copy_(x.detach()[0])
+    return x
+
+
+def scoring(m, x):
+    with torch.no_grad():
+        m.kept.add_(F.cross_entropy(x, (x[:, 0] > 0).long(), ignore_index=1))
+    return x
 
 
 class Reversed(torch.autograd.Function):
@@ -120,9 +132,9 @@ def padded_positions(m, x):
     return x + m.embed(torch.arange(4)).sum(0)
 
 
-def with_buffer(body):
+def with_buffer(body, **options):
     module = Outer(body)
-    module.layers[0].register_buffer("kept", torch.ones(4))
+    module.layers[0].register_buffer("kept", torch.ones(4), **options)
     return module
 
 
@@ -178,11 +190,15 @@ REFUSED = {
                           "'layers.0.norm' (BatchNorm1d)"]),
     "batch norm by function": (Outer(batch_norm, seen=seen()), "mse",
                                [PLACE, "batch_norm keeps statistics that are no buffers of an nn.BatchNorm"]),
-    "a buffer that changes": (Outer(counting, seen=seen()), "mse", ["constant in place"]),
-    "a buffer that changes under no_grad": (Outer(averaging, seen=seen()), "mse",
-                                            [PLACE, "mul_", "'layers.0' (Wrong)", "no_grad"]),
-    "a buffer that is assigned": (with_buffer(assigning), "mse", [PLACE, "'layers.0' (Wrong)", "m.kept = m.kept * 0.9",
-                                                                  "buffer 'kept'"]),
+    "a tensor that changes": (Outer(lambda m, x: x + m.seen.add_(1.0), seen=seen()), "mse", ["constant in place"]),
+    "a buffer that files do not keep": (with_buffer(lambda m, x: x + m.kept.mul_(0.9), persistent=False), "mse",
+                                        [PLACE, "'layers.0' (Wrong)", "buffer 'layers.0.kept'", "persistent=True"]),
+    "a parameter that changes under no_grad": (Outer(freezing), "mse", [PLACE, "'layers.0' (Wrong)", "in-place"]),
+    "a buffer of another shape": (with_buffer(assigning), "mse", [PLACE, "'layers.0' (Wrong)", "m.kept = m.kept[:2]",
+                                                                  "buffer 'kept' [2]", "has [4]"]),
+    "a buffer that keeps a sample": (with_buffer(sampling), "mse", [PLACE, "selects a sample"]),
+    "a buffer that keeps a variance": (with_buffer(spreading), "mse", [PLACE, "'layers.0' (Wrong)", "couples"]),
+    "a buffer that keeps a weighted mean": (with_buffer(scoring), "mse", [PLACE, "weighted mean"]),
     "a backward of its own": (Outer(lambda m, x: Reversed.apply(x)), "mse", [PLACE, "Reversed", "autograd.Function"]),
     "a hook": (Outer(hooked), "mse", [PLACE, "'layers.0' (Wrong)", "hook"]),
     "a hook of a module": (with_hook("module"), "mse", ["'layers.0.layer' (Linear)", "hook"]),
@@ -610,6 +626,62 @@ def check_page(folder, programs):
     check("tensor(" in done.stdout, done.stdout)
 
 
+def check_states(folder, programs):
+    """Checks that a module whose forward changes buffers, trained on four processes, is what load_state_dict takes
+    strictly, with the loss that dtrun evaluates and the steps that it made."""
+    torch.manual_seed(5)
+    given = {"series": torch.randn(16, 7, 6), "targets": torch.randn(16, 7, 3)}
+    for name, values in given.items():
+        write_npy(folder / f"{name}.npy", "<f4", "f", values.shape, values.flatten().tolist())
+    data = ",".join(f"{name}={folder}/{name}.npy" for name in given)
+    dtc.export(Keeping(), given, folder / "s.mlir", weights=folder / "s.safetensors")
+    run(programs / "dtc", "compile", folder / "s.mlir", "--topology", "cpu", "--devices", 4, "--global-batch", 16,
+        "--fix", "dp=2,tp=2", "-o", folder / "s.dte")
+    out = run(programs / "dtrun", folder / "s.dte", "-n", 4, "--data", data, "--steps", 6, "--threads", 1, "--init",
+              folder / "s.safetensors", "--format", "json", "--eval-data", data, "--checkpoint-dir", folder / "kept")
+    loss = [json.loads(line) for line in out.stdout.splitlines() if "eval_loss" in line][-1]["eval_loss"]
+    run(programs / "dtc", "checkpoint", "export", folder / "kept", "-o", folder / "kept-out")
+    module = Keeping()
+    module.load_state_dict(dict(dtc.safetensors.read(folder / "kept-out" / "model.safetensors")), strict=True)
+    check(all(layer.steps == 6 for layer in module.layers), f"layers have counted {module.layers[0].steps} steps")
+    wanted = module(**given).item()
+    check(abs(loss - wanted) < 1e-5 * wanted, f"the loaded module has loss {wanted}, dtrun {loss}")
+
+
+class Swapping(nn.Module):
+    """Keeps a moving mean and the one before it, which are assigned at once, in front of a choice between values."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.register_buffer("mean", torch.zeros(4))
+        self.register_buffer("before", torch.ones(4))
+
+    def forward(self, features, targets):
+        y = self.layer(features)
+        self.mean, self.before = 0.9 * self.mean + 0.1 * y.detach().mean(0), self.mean
+        return ((torch.where(features > 0, y, features) - targets) ** 2).mean()
+
+
+def check_swaps(folder, programs):
+    """Checks that buffers whose new values are old ones of others get these."""
+    given = {"features": torch.randn(16, 4), "targets": torch.randn(16, 4)}
+    for name, values in given.items():
+        write_npy(folder / f"{name}.npy", "<f4", "f", values.shape, values.flatten().tolist())
+    module = Swapping()
+    dtc.export(module, given, folder / "w.mlir", weights=folder / "w.safetensors")
+    run(programs / "dtc", "compile", folder / "w.mlir", "--topology", "cpu", "--devices", 1, "--global-batch", 16,
+        "--lr", 0, "-o", folder / "w.dte")
+    run(programs / "dtrun", folder / "w.dte", "--data", ",".join(f"{name}={folder}/{name}.npy" for name in given),
+        "--steps", 3, "--threads", 1, "--init", folder / "w.safetensors", "--dump-params", folder / "w.out")
+    trained = dict(dtc.safetensors.read(folder / "w.out"))
+    for _ in range(3):
+        module(**given)
+    for name in ("mean", "before"):
+        wanted = getattr(module, name)
+        check(torch.allclose(trained[name], wanted, atol=1e-6), f"{name} is {trained[name]}, wanted {wanted}")
+
+
 def main():
     folder, programs = Path(sys.argv[1]).resolve() / "refusals", Path(sys.argv[2]).resolve()
     folder.mkdir()
@@ -619,6 +691,8 @@ def main():
     check_round_trip(folder, programs)
     check_buffer(folder, programs)
     check_running(folder, programs)
+    check_states(folder, programs)
+    check_swaps(folder, programs)
     check_command(folder, programs)
     check_page(folder, programs)
     print(f"{refused} modules and inputs are refused with a reason; deep models, files and dtc-export are right")

@@ -15,6 +15,7 @@ from pytorch_points import WIDTH, Points
 from pytorch_fuzz import SAMPLES, execute, graph_of, meaning_of
 from pytorch_indices import CASES as INDICES, KEPT
 from pytorch_kinds import BLOCKS, CASES as KINDS, DETACHED
+from pytorch_states import Looking
 from pytorch_volumes import CASES as VOLUMES
 
 from dtc.blocks import find_blocks
@@ -312,6 +313,11 @@ def check_kept(name, module, same, drawn):
     worst = differ(found, (same(module, x) ** 2).mean(), list(module.parameters()))
     if not worst <= TOLERANCE:
         sys.exit(f"FAILED: {name}: graph IR and module differ by {worst:.2e} where all is kept")
+    blocks = find_blocks(graph)
+    drawing = sum(times * sum(op.name == "dropout" for op in ops)
+                  for ops, times in ((graph.ops, 1), *((block.ops, block.executions) for block in blocks)))
+    if drawing != len(drawn):
+        sys.exit(f"FAILED: {name}: draws {drawing} times with blocks, not {len(drawn)}")
 
 
 def check_points():
@@ -380,6 +386,15 @@ def check_loss():
         sys.exit(f"FAILED: a loss of torch.nn reads {graph.inputs}")
 
 
+def check_observed():
+    """A state is observed where the loss passes a gradient: in numbers, not in indices."""
+    given = {"x": torch.randn(SAMPLES, 3, 6), "tokens": torch.randint(0, 7, (SAMPLES, 3))}
+    graph, _ = graph_of(Looking(), given, None)
+    observed = [op.operands[0].kind for op in graph.ops if op.name == "observe"]
+    if observed != ["f32"]:
+        sys.exit(f"FAILED: a moving mean is observed in {observed}, not in one tensor of f32")
+
+
 def main():
     torch.set_num_threads(1)
     torch.manual_seed(1)
@@ -390,6 +405,7 @@ def main():
     check_points()
     check_losses()
     check_loss()
+    check_observed()
     print(f"graph IR of {len(CASES) + len(INDICES) + len(KINDS) + len(VOLUMES)} small modules is the module")
 
 

@@ -130,6 +130,13 @@ std::vector<KernelCase> pointwiseCases() {
                    "%0 = graph.compare lt %a, %b : ($F, $F) -> $F\n"
                    "%1 = graph.where %0, %a, %b : ($F, $F, $F) -> $F"});
   cases.push_back({"scale", "(%x: $F) -> $F", "%0 = graph.scale %x by 2.5 : $F"});
+  for (const char *format : {"e4m3", "e5m2"})
+    cases.push_back({"quantise",
+                     "(%x: $B, %a: $1) -> $B",
+                     std::string("%0 = graph.quantise ") + format + " %x by %a : $B",
+                     "",
+                     Values::Positive,
+                     {1}});
   cases.push_back({"cast", "(%x: $H) -> $F", "%0 = graph.cast %x : $H to $F"});
   cases.push_back({"bias_gelu",
                    "(%x: $X, %b: $C) -> $X",
@@ -238,6 +245,7 @@ std::vector<KernelCase> rowCases() {
       Values::Whole);
   cases.back().readsVectors = false;
   add("sum_squares", "(%x: $F) -> $1", "%0 = graph.sum_squares %x : $F", 0, Values::Whole);
+  add("amax", "(%x: $F) -> $1", "%0 = graph.amax %x : $F -> $1", 0, Values::Whole);
   return cases;
 }
 

@@ -21,6 +21,7 @@ struct Case {
   bool hasSlopes = false;
   int document = 0; // tokens of every second document, between which are those of one; 0: none
   bool hasSinks = false;
+  std::vector<int32_t> starts = {}; // of queries and keys; empty: the last query is at the last key
 
   int valueColumns() const { return valueDim > 0 ? valueDim : headDim; }
 };
@@ -32,7 +33,8 @@ std::ostream &operator<<(std::ostream &out, const Case &c) {
              << " value dim " << c.valueDim << " prefix " << c.prefix
              << (c.hasLengths ? " lengths" : "") << (c.hasSinks ? " sinks" : "") << " bias "
              << c.bias[0] << "x" << c.bias[1] << "x" << c.bias[2] << "x" << c.bias[3]
-             << (c.hasSlopes ? " slopes" : "") << " document " << c.document;
+             << (c.hasSlopes ? " slopes" : "") << " document " << c.document << " starts "
+             << testing::PrintToString(c.starts);
 }
 
 constexpr int64_t kSeed = 0x123456789abcdef, kStep = 7;
@@ -141,6 +143,7 @@ public:
     args.slopes = c.hasSlopes ? slopes.data() : nullptr;
     args.documents = c.document > 0 ? documents.data() : nullptr;
     args.sinks = c.hasSinks ? sinks.data() : nullptr;
+    args.starts = c.starts.empty() ? nullptr : c.starts.data();
     std::vector<float> dbias(bias.size());
     if (!bias.empty()) {
       args.bias = bias.data();
@@ -201,6 +204,8 @@ public:
       p.documents = gpu.upload(documents);
     if (c.hasSinks)
       p.sinks = gpu.upload(sinks);
+    if (!c.starts.empty())
+      p.starts = gpu.upload(c.starts);
     std::vector<Launch> launches;
     EXPECT_EQ(planAttention(c.type, p, launches), "");
     gpu.launch(launches, &p, seed);
@@ -229,7 +234,7 @@ private:
     p.vStrides = p.dvStrides = v.strides(c.keys);
     p.valueDim = c.valueDim, p.prefix = c.prefix;
     p.hasLengths = c.hasLengths, p.hasSlopes = c.hasSlopes, p.hasDocuments = c.document > 0;
-    p.hasSinks = c.hasSinks;
+    p.hasSinks = c.hasSinks, p.hasStarts = !c.starts.empty();
     std::copy(c.bias.begin(), c.bias.end(), p.biasSizes);
     p.hasBiasGradient = !bias.empty();
     p.batch = c.batch, p.queries = c.queries, p.keys = c.keys;
@@ -431,6 +436,59 @@ INSTANTIATE_TEST_SUITE_P(
              .headDim = 20,
              .softCap = 5.0f,
              .hasSinks = true}));
+
+// Queries among, in front of and behind all keys, with each mask that compares positions.
+INSTANTIATE_TEST_SUITE_P(
+    Starts, AttentionKernel,
+    testing::Values(Case{.queries = 70, .keys = 100, .headDim = 32, .starts = {0, 0}},
+                    Case{.queries = 70, .keys = 100, .headDim = 32, .starts = {20, 61}},
+                    Case{.queries = 70, .keys = 40, .headDim = 32, .window = 50, .starts = {30, 3}},
+                    Case{.queries = 40, .keys = 70, .headDim = 32, .window = 9, .starts = {200, 3}},
+                    Case{
+                        .queries = 40, .keys = 70, .headDim = 32, .window = 90, .starts = {100, 0}},
+                    Case{.queries = 40, .keys = 70, .headDim = 32, .starts = {1 << 30, 0}},
+                    Case{.queries = 70,
+                         .keys = 70,
+                         .headDim = 32,
+                         .causal = false,
+                         .window = 200,
+                         .starts = {160, 0}},
+                    Case{.queries = 70,
+                         .keys = 70,
+                         .headDim = 32,
+                         .causal = false,
+                         .window = 200,
+                         .starts = {0, 160}},
+                    Case{.queries = 70,
+                         .keys = 70,
+                         .headDim = 32,
+                         .causal = false,
+                         .window = 20,
+                         .hasLengths = true,
+                         .starts = {5, 50}},
+                    Case{.queries = 70, .keys = 70, .headDim = 32, .prefix = 40, .starts = {0, 15}},
+                    Case{.queries = 70, .keys = 70, .headDim = 32, .prefix = 10, .starts = {0, 15}},
+                    Case{.queries = 70,
+                         .keys = 65,
+                         .heads = 4,
+                         .headDim = 32,
+                         .causal = false,
+                         .bias = {1, 4, 70, 65},
+                         .hasSlopes = true,
+                         .starts = {90, 4}},
+                    Case{.type = BF16,
+                         .queries = 70,
+                         .keys = 100,
+                         .headDim = 64,
+                         .window = 33,
+                         .hasSinks = true,
+                         .starts = {50, 0}},
+                    Case{.type = F16,
+                         .queries = 33,
+                         .keys = 70,
+                         .headDim = 24,
+                         .hasSlopes = true,
+                         .starts = {40, 8}}));
 
 // Blocks in front of windows, windows that end within blocks, and soft caps near and far from the
 // scores; keys that no query sees, and queries that see no key.

@@ -66,8 +66,8 @@ TEST(AttentionPlan, TakesTensorCoresWhereRowsAreWholeVectors) {
             (Names{"AttentionGeneral_queries_f16_256", "AttentionGeneral_keys_f16_256"}));
 }
 
-// Prefixes, lengths, documents, biases, slopes and values of another head dim are the general
-// kernels' alone.
+// Prefixes, lengths, documents, starts, biases, slopes and values of another head dim are the
+// general kernels' alone.
 TEST(AttentionPlan, TakesNoTensorCoresForOtherMasksAndScores) {
   std::vector<Launch> launches;
   auto set = [](const std::function<void(AttentionParams &)> &change) {
@@ -80,6 +80,7 @@ TEST(AttentionPlan, TakesNoTensorCoresForOtherMasksAndScores) {
         set([](AttentionParams &p) { p.hasLengths = 1; }),
         set([](AttentionParams &p) { p.hasSlopes = 1; }),
         set([](AttentionParams &p) { p.hasDocuments = 1; }),
+        set([](AttentionParams &p) { p.hasStarts = 1; }),
         set([](AttentionParams &p) { p.valueDim = 40; }),
         set([](AttentionParams &p) { std::fill_n(p.biasSizes, 4, 1); })}) {
     ASSERT_EQ(planAttention(ElementType::BF16, p, launches), "");
@@ -111,6 +112,27 @@ TEST(AttentionPlan, RefusesDocumentsWithAPrefixOrFewerKeys) {
             "and as many keys at least");
   p.prefix = 0, p.causal = 0, p.keys = 63;
   EXPECT_NE(planAttention(ElementType::F32, p, launches), "");
+}
+
+TEST(AttentionPlan, RefusesStartsThatOverflowOrIndexKeysOtherwise) {
+  std::vector<Launch> launches;
+  auto error = [&](const std::function<void(AttentionParams &)> &change) {
+    AttentionParams p = attentionOf(64, 2, 2, 64, 1);
+    p.hasStarts = 1;
+    change(p);
+    return planAttentionGrad(ElementType::F32, p, launches);
+  };
+  EXPECT_EQ(error([](AttentionParams &p) { p.window = (1 << 30) - 1; }), "");
+  EXPECT_EQ(error([](AttentionParams &p) { p.window = 1 << 30; }),
+            "attention: starts with a window of 1073741824 keys; want one below 2^30");
+  EXPECT_EQ(error([](AttentionParams &p) { p.queries = 1 << 29; }),
+            "attention: starts with 536870912 tokens; they are for fewer than 2^29");
+  EXPECT_EQ(error([](AttentionParams &p) { p.keys = 1 << 29; }),
+            "attention: starts with 536870912 tokens; they are for fewer than 2^29");
+  EXPECT_EQ(error([](AttentionParams &p) { p.hasDocuments = 1; }),
+            "attention: starts with documents");
+  EXPECT_EQ(error([](AttentionParams &p) { setDropout(p, 0.1f); }),
+            "attention: starts with dropout");
 }
 
 TEST(AttentionPlan, HasABlockPerTileOfTheBiasGradient) {

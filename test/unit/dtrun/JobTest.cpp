@@ -249,6 +249,26 @@ TEST_F(Job, SaysThatNoRankStarted) {
                            "ranks has started; name the mpirun of an MPI there\n");
 }
 
+// Open MPI's processes of one user share a folder otherwise, which the end of one takes from the
+// start of another.
+TEST_F(Job, GivesEachMpirunAFolderOfItsOwn) {
+  const std::string launch =
+      "TMPDIR=$PWD/tmp DTC_MPIRUN=./launcher $DTRUN s2.dte -n 2 --data synthetic --steps 1 "
+      "2>/dev/null; ";
+  Result result = shell(R"(mkdir tmp
+cat > launcher <<'END'
+#!/bin/sh
+base=${OMPI_MCA_orte_tmpdir_base:-}
+echo "[${base%-*}]" >> seen
+echo "$base" >> names
+touch "$base/left"
+END
+chmod +x launcher
+)" + launch + launch + "OMPI_MCA_orte_default_hostfile=h " +
+                        launch + "sed \"s:$PWD/::\" seen; sort -u names | wc -l; ls tmp");
+  EXPECT_EQ(result.output, "[tmp/dtrun]\n[tmp/dtrun]\n[]\n3\n");
+}
+
 // If only rank 1 cannot write its log, in the middle of the run, no rank ends: it is reported once.
 TEST_F(Job, GoesOnWhereOneRankHasNoSpaceForItsLog) {
   std::filesystem::create_directory(path("logs"));

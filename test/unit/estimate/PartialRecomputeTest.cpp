@@ -150,7 +150,7 @@ TEST_F(PartialRecompute, SendsWhatFollowsOps) {
     double tp = 0, cp = 0;
     for (const CellCollective &each : cell.collectives) {
       RankGroup group = groupOf(each, groups);
-      double bytes = collectiveBytes(each, scale, group, topology, precision);
+      double bytes = collectiveBytes(each, scale, groups, topology, precision);
       if (each.runsAgain[partial])
         (each.axis == CellAxis::Tp ? tp : cp) +=
             collectiveSeconds(each.kind, bytes, group, topology);

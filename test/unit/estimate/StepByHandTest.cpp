@@ -1,6 +1,7 @@
 // Seconds and bytes of steps whose blocks have round numbers, each computed by hand.
 #include "compiler/decide/decisions/RecomputeMixes.h"
 #include "compiler/price/cost/CollectiveCost.h"
+#include "compiler/price/cost/OpCost.h"
 #include "compiler/price/estimate/GradientCollectives.h"
 #include "compiler/price/estimate/HostOffload.h"
 #include "compiler/price/estimate/StageFit.h"
@@ -616,6 +617,57 @@ TEST_F(StepByHand, AddsUpWhatTensorParallelismShares) {
   EXPECT_DOUBLE_EQ(estimate(d).exposedGradientSeconds, sums(4 * 4e7));
   d.zero = 1;
   EXPECT_DOUBLE_EQ(estimate(d).exposedGradientSeconds, sums(4e7));
+}
+
+// Muon gathers the matrices of 4 layers, of 1e7 elements in f32 each, from the ranks that have
+// parts of them, and multiplies them on each rank, as if they were squares of 512.
+TEST_F(StepByHand, MakesMatricesOrthogonal) {
+  layer().matrixElements = 1e7;
+  layer().matrixFlops = 30 * 512 * 1e7;
+  Decisions d;
+  d.tp = 2;
+  d.dp = 4;
+  auto seconds = [&](bool isMuon) {
+    request.precision.orthogonalises = isMuon;
+    return estimate(d).optimizerSeconds;
+  };
+  EXPECT_EQ(seconds(false), 0);
+  OpWork products;
+  products.kind = WorkKind::Product;
+  products.flops = 4 * 30 * 512 * 1e7;
+  products.bytes = 4 * 45 * 4 * 1e7;
+  products.m = products.n = products.k = 512;
+  products.batch = 2288; // 30 * 4e7 / (2 * 512 * 512)
+  double compute = secondsOf(products, topology.device),
+         tensor = collectiveSeconds(CollectiveKind::AllGather, 16e7, {{2, 1}}, topology);
+  EXPECT_DOUBLE_EQ(seconds(true), compute + tensor);
+  d.zero = 1;
+  EXPECT_DOUBLE_EQ(seconds(true),
+                   compute + tensor +
+                       collectiveSeconds(CollectiveKind::AllGather, 8e7, {{4, 2}}, topology));
+  double inF32 = seconds(true); // the products of models in f16 are in f32
+  request.precision.compute = ComputeType::F16;
+  request.precision.parameterBytes = 2;
+  EXPECT_DOUBLE_EQ(seconds(true), inF32);
+}
+
+// Each of 4 layers has 1e7 elements, of which 2e6 outside of hidden matrices have a second moment.
+TEST_F(StepByHand, KeepsSecondMomentsOutsideOfMatrices) {
+  layer().denseParameters = 1e7;
+  request.precision.optimizerBytes = 4;
+  Decisions d;
+  d.dp = 4;
+  auto optimizer = [&](double otherBytes, double inMatrices) {
+    request.precision.otherStateBytes = otherBytes;
+    layer().denseMatrices = inMatrices;
+    return estimate(d).stages.front().memory.optimizer;
+  };
+  double momentum = optimizer(0, 1e7);
+  EXPECT_DOUBLE_EQ(momentum, 4 * 4e7);
+  EXPECT_DOUBLE_EQ(optimizer(4, 1e7), momentum);
+  EXPECT_DOUBLE_EQ(optimizer(4, 8e6), momentum + 4 * 4 * 2e6);
+  d.zero = 1;
+  EXPECT_DOUBLE_EQ(optimizer(4, 8e6), (momentum + 4 * 4 * 2e6) / 4);
 }
 
 // The last chunk's reduction and the first one's gather wait for half of the time that the passes

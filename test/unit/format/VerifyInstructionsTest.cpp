@@ -219,6 +219,24 @@ const Corruption corruptions[] = {
      "'slopes' is 'step' (buffer 4) of 4 bytes, wanted at least 8"},
     {"AttentionSinks", &At::attention, [](I &i) { i.op.AsAttention()->sinks = 4; },
      "'sinks' is 'step' (buffer 4) of 4 bytes, wanted at least 8"},
+    {"AttentionStartsOfDocuments", &At::attention, [](I &i) { i.op.AsAttention()->starts = 2; },
+     "'starts' with documents, or with a dropout of 0.125, wanted neither"},
+    {"AttentionStartsOfDocumentsAlone", &At::attention,
+     [](I &i) {
+       i.op.AsAttention()->starts = 2;
+       i.op.AsAttention()->dropout = 0;
+     },
+     "'starts' with documents, or with a dropout of 0, wanted neither"},
+    {"AttentionStarts", &At::attention,
+     [](I &i) {
+       i.op.AsAttention()->starts = 4;
+       i.op.AsAttention()->documents = ~0u;
+       i.op.AsAttention()->dropout = 0;
+     },
+     "'starts' is 'step' (buffer 4) of f32, wanted i32"},
+    {"AttentionGradStarts", &At::attentionGrad,
+     [](I &i) { i.op.AsAttentionGrad()->forward->starts = 2; },
+     "'starts' with documents, or with a dropout of 0.125, wanted neither"},
     {"AttentionGradSinks", &At::attentionGrad,
      [](I &i) { i.op.AsAttentionGrad()->forward->sinks = 7; },
      "'sinks' in a gradient, whose 'lse' has them"},

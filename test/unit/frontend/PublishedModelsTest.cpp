@@ -1,7 +1,10 @@
 // Checks that the models in models/configs have the published numbers of parameters, and model
 // flops as Megatron-LM counts them.
+#include "compiler/decide/decisions/Decisions.h"
 #include "compiler/describe/frontend/Frontend.h"
+#include "compiler/describe/text/ParseModel.h"
 #include "compiler/price/workload/ModelFacts.h"
+#include "dialects/graph/Graph.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include <gtest/gtest.h>
@@ -68,6 +71,53 @@ TEST(PublishedModels, HaveTheirKvHeads) {
   EXPECT_TRUE(factsOf("mistral-7b", 8192).slides);
   EXPECT_FALSE(factsOf("mistral-7b", 4096).slides); // the window is as long as the sequence
   EXPECT_FALSE(factsOf("qwen2-7b", 8192).slides);
+}
+
+// Programs of models with causal attention alone may cut sequences unasked; a window needs all keys
+// of a head on its rank.
+TEST(PublishedModels, HaveKindsOfContextParallelism) {
+  auto bit = [](ContextKind kind) { return 1u << static_cast<unsigned>(kind); };
+  uint32_t swap = bit(ContextKind::AllToAll);
+  uint32_t all = swap | bit(ContextKind::Ring) | bit(ContextKind::AllGather);
+  EXPECT_EQ(factsOf("llama-3-8b", 8192).contextKinds, all);
+  EXPECT_EQ(factsOf("mistral-7b", 8192).contextKinds, swap);
+  EXPECT_EQ(factsOf("mixtral-8x7b", 8192).contextKinds, 0);
+  EXPECT_EQ(factsOf("llama-3-8b", 8192).logits, 8192 * 128256);
+}
+
+// A model of one attention whose loss reads all tokens, or all but the last.
+std::string shiftedModel(int64_t kept) {
+  auto size = std::to_string(kept);
+  return R"(
+module attributes {graph.sequence_length = 4096 : i64} {
+  graph.func @loss(%x: tensor<?x4096x2x8xf32>, %targets: tensor<?x4096xi32>) -> tensor<f32> {
+    %w = graph.param "w" normal(0.0, 0.1) : tensor<2x8x32xf32>
+    %a = graph.attention %x, %x, %x causal : (tensor<?x4096x2x8xf32>, tensor<?x4096x2x8xf32>, tensor<?x4096x2x8xf32>) -> tensor<?x4096x2x8xf32>
+    %logits = graph.linear %a, %w contract 2 : (tensor<?x4096x2x8xf32>, tensor<2x8x32xf32>) -> tensor<?x4096x32xf32>
+    %part = graph.slice %logits dim 1 start 0 size )" +
+         size + R"( : tensor<?x4096x32xf32> -> tensor<?x)" + size + R"(x32xf32>
+    %ids = graph.slice %targets dim 1 start 0 size )" +
+         size + R"( : tensor<?x4096xi32> -> tensor<?x)" + size + R"(xi32>
+    %loss = graph.cross_entropy %part, %ids mean : (tensor<?x)" +
+         size + R"(x32xf32>, tensor<?x)" + size + R"(xi32>) -> tensor<f32>
+    graph.return %loss : tensor<f32>
+  }
+})";
+}
+
+// An op other than attention that needs all tokens would have to gather them, and a loss of other
+// tokens than the sequence's is not cut with it.
+TEST(PublishedModels, CutNoSequencesWhoseTokensMeetOutsideOfAttention) {
+  mlir::MLIRContext context;
+  context.loadDialect<graph::GraphDialect>();
+  auto read = [&](int64_t kept) {
+    auto module = parseModel(&context, "model.mlir", shiftedModel(kept));
+    EXPECT_TRUE(module) << module.error().text();
+    return readModelFacts(**module);
+  };
+  EXPECT_EQ(read(4095).contextKinds, 0);
+  EXPECT_EQ(read(4095).logits, 0);
+  EXPECT_EQ(read(4096).logits, 4096 * 32);
 }
 
 // Returns the number of parameters of a layer with Mixtral's shape that a token meets in products.

@@ -60,9 +60,11 @@ double dot(const Tensor &a, const Tensor &b) {
 }
 
 // Checks the gradients of `op`'s float operands, up to `numDifferentiable` of them, for gradients
-// of its first `numResults` results.
+// of its first `numResults` results. Its operand of integers has the values `integers` where there
+// are any.
 void checkGradient(const std::string &arguments, const std::string &text, bool positive = false,
-                   unsigned numDifferentiable = 3, unsigned numResults = 1) {
+                   unsigned numDifferentiable = 3, unsigned numResults = 1,
+                   ArrayRef<double> integers = {}) {
   SCOPED_TRACE(text);
   Parsed parsed;
   Operation *op = parsed.parse(arguments, text);
@@ -71,6 +73,9 @@ void checkGradient(const std::string &arguments, const std::string &text, bool p
   Values values;
   for (Value argument : parsed.block->getArguments())
     values[argument] = source.random(argument.getType(), positive);
+  for (Value argument : parsed.block->getArguments())
+    if (!integers.empty() && isa<IntegerType>(getElementTypeOrSelf(argument)))
+      values[argument].data.assign(integers.begin(), integers.end());
   interpret(op, values);
 
   SmallVector<Value> resultGrads(op->getNumResults());
@@ -175,6 +180,37 @@ TEST(Gradient, OfConvolutionForEveryWayOfMoving) {
   }
 }
 
+TEST(Gradient, OfRowsOfRoutedTokens) {
+  const std::string tokens = "tensor<2x3x4xf32>", rows = "tensor<3x2x2x4xf32>";
+  const std::string choices = "tensor<2x3x2xi32>", weights = "tensor<2x3x2xf32>";
+  // Each of the 12 choices has a row of its own.
+  const double rowOf[] = {7, 2, 11, 0, 5, 9, 1, 8, 3, 10, 6, 4};
+  const std::string of[] = {"%x: " + tokens + ", %p: " + choices,
+                            "%x: " + rows + ", %p: " + choices};
+  for (bool packs : {true, false}) {
+    const std::string name = packs ? "%0 = graph.pack_rows" : "%0 = graph.unpack_rows";
+    const std::string &x = packs ? tokens : rows, &result = packs ? rows : tokens;
+    checkGradient(of[!packs], name + " %x at %p : (" + x + ", " + choices + ") -> " + result, false,
+                  3, 1, rowOf);
+    checkGradient(of[!packs] + ", %w: " + weights,
+                  name + " %x at %p weighted %w : (" + x + ", " + choices + ", " + weights +
+                      ") -> " + result,
+                  false, 3, 1, rowOf);
+  }
+}
+
+TEST(Gradient, OfProductsOfTheRowsOfExperts) {
+  // Two samples choose the three experts 1 + 3, 0 and 2 + 4 times; two rows of twelve stay free.
+  const double counts[] = {1, 0, 2, 3, 0, 4};
+  const std::string x = "tensor<3x2x2x4xf32>", y = "tensor<3x2x2x5xf32>";
+  for (auto [layout, w] :
+       {std::pair("", "tensor<3x4x5xf32>"), std::pair(" transposed", "tensor<3x5x4xf32>")})
+    checkGradient("%x: " + x + ", %w: " + w + ", %c: tensor<2x3xi32>",
+                  "%0 = graph.grouped_linear %x, %w" + std::string(layout) + " by %c : (" + x +
+                      ", " + w + ", tensor<2x3xi32>) -> " + y,
+                  false, 3, 1, counts);
+}
+
 TEST(Gradient, OfPoolingWithWindowsThatOverlapOrLeaveOut) {
   for (const char *op : {"max_pool2d", "avg_pool2d"}) {
     std::string name = "%0 = graph." + std::string(op) + " %x kernel ";
@@ -255,6 +291,18 @@ TEST(Gradient, OfAttentionWithSinks) {
                 "(tensor<6x3x2x3xf32>, tensor<6x3x2x3xf32>, tensor<6x3x2x3xf32>, tensor<2xf32>, "
                 "tensor<6xi32>) -> (tensor<6x3x2x3xf32>, tensor<6x2x3xf32>)",
                 false, /*numDifferentiable=*/4, /*numResults=*/2);
+}
+
+// Starts are small integers, so that queries are among the keys and in front of them.
+TEST(Gradient, OfAttentionWithStarts) {
+  for (const char *mask : {"", "causal ", "causal sliding 2 ", "causal prefix 3 "})
+    checkGradient("%q: tensor<1x4x4x3xf32>, %k: tensor<1x3x2x3xf32>, %v: tensor<1x3x2x3xf32>, "
+                  "%n: tensor<2xi32>, %s: tensor<4xf32>",
+                  std::string("%0, %l = graph.attention %q, %k, %v slopes %s starts %n ") + mask +
+                      "scale 0.7 : (tensor<1x4x4x3xf32>, tensor<1x3x2x3xf32>, "
+                      "tensor<1x3x2x3xf32>, tensor<4xf32>, tensor<2xi32>) -> "
+                      "(tensor<1x4x4x3xf32>, tensor<1x4x4xf32>)",
+                  false, /*numDifferentiable=*/3, /*numResults=*/1);
 }
 
 // Prefixes, lengths of 0 to 2 keys, biases of every broadcast, slopes and values of another head

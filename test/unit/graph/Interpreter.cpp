@@ -150,11 +150,20 @@ public:
     return index;
   }
 
+  // Returns the position of query 0, counted from the first key.
+  template <typename OpTy> int64_t firstPosition(OpTy op) {
+    if (!op.getStarts())
+      return in(op.getK()).dim(1) - in(op.getQ()).dim(1);
+    const Tensor &starts = in(op.getStarts());
+    return static_cast<int64_t>(starts.data[0] - starts.data[1]);
+  }
+
   // Returns whether query t of sample b sees key s.
   template <typename OpTy> bool sees(OpTy op, int64_t b, int64_t t, int64_t s) {
-    int64_t position = t + in(op.getK()).dim(1) - in(op.getQ()).dim(1);
-    bool isHidden =
-        op.getCausal() && s > position && s >= static_cast<int64_t>(op.getPrefix().value_or(0));
+    int64_t position = t + firstPosition(op), prefix = op.getPrefix().value_or(0);
+    if (op.getStarts())
+      prefix -= static_cast<int64_t>(in(op.getStarts()).data[1]);
+    bool isHidden = op.getCausal() && s > position && s >= prefix;
     if (std::optional<uint64_t> sliding = op.getSliding())
       isHidden |= s <= position - static_cast<int64_t>(*sliding);
     if (op.getLengths())
@@ -183,7 +192,7 @@ public:
   std::vector<double> weights(OpTy op, int64_t b, int64_t h, int64_t t, double *lse,
                               std::vector<double> *caps = nullptr) {
     const Tensor &q = in(op.getQ()), &k = in(op.getK());
-    int64_t queries = q.dim(1), keys = k.dim(1);
+    int64_t keys = k.dim(1);
     std::vector<double> scores(keys);
     if (caps)
       caps->assign(keys, 1);
@@ -203,7 +212,7 @@ public:
       if (op.getBias())
         scores[s] += in(op.getBias()).data[biasIndex(in(op.getBias()), b, h, t, s)];
       if (op.getSlopes())
-        scores[s] -= in(op.getSlopes()).data[h] * std::abs(t + keys - queries - s);
+        scores[s] -= in(op.getSlopes()).data[h] * std::abs(t + firstPosition(op) - s);
       scores[s] = std::exp(scores[s]);
       total += scores[s];
     }

@@ -22,7 +22,12 @@ struct AttentionSizes {
   bool slopes = false;
   std::vector<int32_t> documents = {}; // [batch, keys]; empty: one
   bool sinks = false;
+  std::vector<int32_t> starts = {}; // of queries and keys; empty: the last query is at the last key
 
+  // Returns the position of the first query, counted from the first key.
+  int64_t firstPosition() const {
+    return starts.empty() ? keys - queries : int64_t(starts[0]) - starts[1];
+  }
   // Returns the head dim of values.
   int64_t valueColumns() const { return valueDim > 0 ? valueDim : headDim; }
 };
@@ -45,6 +50,8 @@ inline std::string describe(const AttentionSizes &s) {
     words += ", bias " + std::to_string(size);
   if (!s.documents.empty())
     words += ", documents " + std::to_string(s.documents.back() - s.documents.front() + 1);
+  for (int32_t start : s.starts)
+    words += ", start " + std::to_string(start);
   return words + (s.slopes ? ", slopes" : "") + (s.sinks ? ", sinks" : "");
 }
 
@@ -131,6 +138,8 @@ private:
       args.lengths = sizes.lengths.data();
     if (!sizes.documents.empty())
       args.documents = sizes.documents.data();
+    if (!sizes.starts.empty())
+      args.starts = sizes.starts.data();
     if (!sizes.bias.empty()) {
       int64_t count = 1;
       for (size_t i = 0; i < 4; ++i)
@@ -180,10 +189,11 @@ private:
   // Returns the keys that a query sees, by the definition of each mask.
   static std::vector<int64_t> keysSeen(const AttentionProblem &p, int64_t b, int64_t h, int64_t i) {
     const AttentionSizes &s = p.sizes;
-    int64_t position = i + s.keys - s.queries;
+    int64_t position = i + s.firstPosition();
+    int64_t prefix = s.prefix - (s.starts.empty() ? 0 : s.starts[1]);
     std::vector<int64_t> keys;
     for (int64_t j = 0; j < s.keys; ++j) {
-      bool seen = !s.causal || j <= position || j < s.prefix;
+      bool seen = !s.causal || j <= position || j < prefix;
       seen = seen && (s.window == 0 || j > position - s.window);
       seen = seen && (s.window == 0 || s.causal || j < position + s.window);
       seen = seen && (s.lengths.empty() || j < s.lengths[b]);
@@ -218,7 +228,7 @@ private:
       if (!s.bias.empty())
         weight[n] += p.bias[biasIndex(s, b, h, i, keys[n])];
       if (s.slopes)
-        weight[n] -= p.slopes[h] * std::abs(double(i + s.keys - s.queries - keys[n]));
+        weight[n] -= p.slopes[h] * std::abs(double(i + s.firstPosition() - keys[n]));
       largest = std::max(largest, weight[n]);
     }
     if (s.sinks) {
@@ -296,6 +306,46 @@ inline void addSinks(std::vector<AttentionSizes> &sizes) {
   add([](AttentionSizes &s) { s.documents = documentsOf(3, 300, {35, 1, 90}); });
   add([](AttentionSizes &s) { s.keys = 33; });
   add([](AttentionSizes &s) { s.keys = 0; });
+}
+
+// Adds attention whose positions start elsewhere: queries among the keys, in front of all of them,
+// right behind them and far behind, and keys that start late, with each mask and score.
+inline void addStarts(std::vector<AttentionSizes> &sizes) {
+  AttentionSizes all{.batch = 2,
+                     .queries = 110,
+                     .keys = 210,
+                     .heads = 4,
+                     .kvHeads = 2,
+                     .headDim = 16,
+                     .causal = true};
+  for (std::vector<int32_t> starts : {std::vector<int32_t>{0, 0},
+                                      {100, 0},
+                                      {0, 100},
+                                      {7, 300},
+                                      {209, 0},
+                                      {210, 0},
+                                      {1000, 3},
+                                      {1 << 29, 0}}) {
+    all.starts = starts;
+    auto add = [&](auto change) { change(sizes.emplace_back(all)); };
+    add([](AttentionSizes &) {});
+    add([](AttentionSizes &s) { s.window = 20; });
+    add([](AttentionSizes &s) { s.window = 250, s.softCap = 2; });
+    add([](AttentionSizes &s) { s.window = 33, s.causal = false; });
+    add([](AttentionSizes &s) { s.window = 300, s.causal = false, s.lengths = {210, 40}; });
+    add([](AttentionSizes &s) { s.prefix = 150, s.sinks = true; });
+    if (starts[0] < 1000) // f32 rounds larger scores by more than the tolerance
+      add([](AttentionSizes &s) { s.slopes = true, s.bias = {1, 4, 110, 210}; });
+  }
+  sizes.push_back({.batch = 1, // fewer keys than queries
+                   .queries = 300,
+                   .keys = 33,
+                   .heads = 2,
+                   .kvHeads = 1,
+                   .headDim = 8,
+                   .causal = true,
+                   .window = 40,
+                   .starts = {10, 50}});
 }
 
 // Returns edge sizes of tokens, heads and head dimension, with all masks.
@@ -435,6 +485,7 @@ inline std::vector<AttentionSizes> edgeSizes() {
                    .causal = false,
                    .bias = {1, 2, 5, 5}});
   addSinks(sizes);
+  addStarts(sizes);
   return sizes;
 }
 

@@ -95,6 +95,16 @@ TEST_F(ProgramMemoryTest, CountsOneRank) {
   expectAgreement(*llama(8, true), decide(1, 1, 4, 1));
 }
 
+// Whole matrices in bf16 are gathered for an update and dropped behind it.
+TEST_F(ProgramMemoryTest, CountsWholeMatrices) {
+  expectAgreement(*llama(8, true), decide(1, 1, 4, 1), OptimizerKind::Muon);
+  for (int64_t zero : {0, 1, 3}) {
+    Decisions d = decide(2, 2, 4, 1);
+    d.zero = zero;
+    expectAgreement(*llama(8, false), d, OptimizerKind::Muon);
+  }
+}
+
 // Frozen parameters keep only their own bytes: no gradient, no moments, no master copy.
 TEST_F(ProgramMemoryTest, CountsFrozenParameters) {
   auto partsWith = [&](llvm::StringRef frozen, int64_t zero, Precision precision) {

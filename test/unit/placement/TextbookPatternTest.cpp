@@ -118,6 +118,25 @@ TEST_F(TextbookPatternTest, DenseLayersSendWhatMegatronSends) {
   }
 }
 
+// Muon multiplies whole matrices, however tensor parallelism splits them: 5 (4 m^2 n + 2 m^3) flops
+// for one of m rows and n columns, m the fewer. The output layer's is none of them.
+TEST_F(TextbookPatternTest, MatricesAreWhole) {
+  CellScale one;
+  OwningOpRef<ModuleOp> module = llama(2048);
+  double m = 4096, inner = 14336, kv = 1024;
+  double square = 6 * m * m * m, small = 4 * kv * kv * m + 2 * kv * kv * kv,
+         large = 4 * m * m * inner + 2 * m * m * m;
+  for (int64_t tp : {1, 4}) {
+    std::optional<ModelCells> found = cells(*module, tp, false);
+    ASSERT_TRUE(found);
+    const BlockCell &layer = found->blocks.front();
+    EXPECT_DOUBLE_EQ(layer.matrixElements.at(one), 2 * m * m + 2 * kv * m + 3 * inner * m);
+    EXPECT_DOUBLE_EQ(layer.matrixFlops.at(one), 5 * (2 * square + 2 * small + 3 * large));
+    EXPECT_EQ(found->head.matrixElements.at(one), 0);
+    EXPECT_EQ(found->embedding.matrixElements.at(one), 0);
+  }
+}
+
 // Gradients of norms, and of biases that are added after a scatter, are sums over the ranks that
 // are all-reduced once per step. Without sequence parallelism all ranks have them.
 TEST_F(TextbookPatternTest, OnlyNormsAndBiasesHaveSharedGradients) {

@@ -201,13 +201,16 @@ TEST_F(JointSearchTest, AgreesOnKindsOfContextParallelism) {
     ASSERT_FALSE(found.ranked.empty());
     EXPECT_LT(found.costed, all.costed);
     EXPECT_EQ(found.ranked.front().score(), all.ranked.front().score()) << variant;
-    ++chosen[found.ranked.front().decisions.contextKind];
+    ContextKind kind = found.ranked.front().decisions.contextKind;
+    ++chosen[kind];
+    // It hides nothing, but sends gradients in 16 bits, which a ring of programs adds up in f32.
+    if (software.cpHidden > 0) {
+      EXPECT_NE(kind, ContextKind::AllGather) << variant;
+    }
   }
   EXPECT_GE(chosen[ContextKind::Ring], 1);
   EXPECT_GE(chosen[ContextKind::AllToAll], 1);
   EXPECT_GE(chosen[ContextKind::Both], 1);
-  EXPECT_EQ(chosen[ContextKind::AllGather],
-            0); // It sends as much as a ring, and hides nothing.
 }
 
 // If nothing fits, the search finds the smallest memory of all: the micro-batch is the smallest,

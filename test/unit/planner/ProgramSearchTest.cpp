@@ -178,8 +178,8 @@ TEST_F(ProgramSearchTest, MayFitWithTheBucketsThatItTakes) {
 TEST_F(ProgramSearchTest, MayFitInAnyPrecision) {
   OwningOpRef<ModuleOp> module = smallGpt2(context, 2, 16, 128, 8192);
   for (Precision precision : {Precision::F32, Precision::BF16, Precision::F16})
-    for (OptimizerKind optimizer :
-         {OptimizerKind::AdamW, OptimizerKind::Sgd, OptimizerKind::Lamb, OptimizerKind::Lars}) {
+    for (OptimizerKind optimizer : {OptimizerKind::AdamW, OptimizerKind::Sgd, OptimizerKind::Lamb,
+                                    OptimizerKind::Lars, OptimizerKind::Muon}) {
       Problem problem(*module, 2, 16, 4, precision, optimizer);
       ModelCells applied = problem.applied();
       SearchedPlacements placements;

@@ -1,9 +1,11 @@
 // Tests the choices of the space, computed by hand for small cases.
+#include "compiler/decide/decisions/Words.h"
 #include "compiler/describe/stack/LoadStack.h"
 #include "compiler/describe/topology/LoadTopology.h"
 #include "compiler/search/planner/ContextChoices.h"
 #include "compiler/search/planner/DetailSpace.h"
 #include "compiler/search/planner/ExpertTemplates.h"
+#include "compiler/search/planner/LossChoices.h"
 #include "compiler/search/planner/MeshSpace.h"
 #include "compiler/search/planner/ZeroGroups.h"
 
@@ -142,6 +144,58 @@ TEST(EnumerateMeshes, CutsSequencesInTwoPartsARank) {
   Pins pins;
   pins.fix(&Decisions::cp, 4);
   EXPECT_EQ(chosen(limitsOf(8, 8, 1, 64), pins, cpOf), (Numbers{4}));
+}
+
+// Programs have the kinds that the model's attention permits, and no context parallelism unasked
+// where nothing is known of it.
+TEST(EnumerateMeshes, CutSequencesOfProgramsAsAttentionPermits) {
+  auto kindOf = [](const Decisions &d) {
+    return d.cp == 1 ? std::string("none") : toString(d.contextKind).str();
+  };
+  using Kinds = std::set<std::string>;
+  SpaceLimits limits = limitsOf(8, 8, 1, 2048);
+  limits.executable = true;
+  limits.kvHeads = limits.heads = 8;
+  EXPECT_EQ(chosen(limits, {}, kindOf), (Kinds{"none"}));
+  Pins pins;
+  pins.fix(&Decisions::cp, 2);
+  EXPECT_EQ(chosen(limits, pins, kindOf), (Kinds{"all-to-all", "all-gather"}));
+  auto bit = [](ContextKind kind) { return 1u << static_cast<unsigned>(kind); };
+  limits.contextKinds = bit(ContextKind::AllToAll) | bit(ContextKind::Ring);
+  EXPECT_EQ(chosen(limits, {}, kindOf), (Kinds{"none", "all-to-all", "ring"}));
+  limits.contextKinds = bit(ContextKind::AllToAll);
+  EXPECT_EQ(chosen(limits, pins, kindOf), (Kinds{"all-to-all"}));
+  pins.fix(&Decisions::contextKind, ContextKind::Ring); // 'dtc compile' says what is in the way
+  EXPECT_EQ(chosen(limits, pins, kindOf), (Kinds{"ring"}));
+  limits.experts = 8;
+  EXPECT_EQ(chosen(limits, {}, kindOf), (Kinds{"none"}));
+}
+
+// Logits of 2048 tokens and 50,000 words take 0.8 GB with their gradients.
+TEST(LossChoices, CutLogitsThatTakeALargeShareOfMemory) {
+  using Chunks = llvm::SmallVector<int64_t, 2>;
+  SpaceLimits limits = limitsOf(8, 8, 1, 2048);
+  limits.space = loadStack("dtc-gpu")->space;
+  limits.logits = 2048 * 50'000;
+  Decisions d;
+  Pins pins;
+  EXPECT_EQ(lossChoices(d, limits, pins), Chunks{1}); // nothing is known of the memory
+  limits.memoryBytes = 6.5e9;
+  EXPECT_EQ(lossChoices(d, limits, pins), (Chunks{1, 16})); // 0.102 GB are left, 0.051 GB of them
+  limits.sequence = 0;                                      // the model states none
+  EXPECT_EQ(lossChoices(d, limits, pins), Chunks{1});
+  limits.sequence = 2048;
+  limits.memoryBytes = 6.6e9;
+  EXPECT_EQ(lossChoices(d, limits, pins), Chunks{1});
+  d.microBatch = 8;
+  EXPECT_EQ(lossChoices(d, limits, pins), (Chunks{1, 64}));
+  d.cp = d.tp = 2;
+  EXPECT_EQ(lossChoices(d, limits, pins), (Chunks{1, 16}));
+  pins.fix(&Decisions::lossChunks, 3);
+  EXPECT_EQ(lossChoices(d, limits, pins), Chunks{3});
+  pins = Pins();
+  limits.space = loadStack("gpu")->space; // has no switch for it
+  EXPECT_EQ(lossChoices(d, limits, pins), Chunks{1});
 }
 
 // Swapping ranks share the kv heads of a tensor rank; there are 12 kv heads.

@@ -16,7 +16,7 @@
 !input_ids = tensor<?x16xi32>
 !bert_embeddings_word_embeddings_weight = tensor<61x24xf32>
 !bert_embeddings_token_type_embeddings_weight = tensor<2x24xf32>
-!bert_embeddings_position_embeddings_weight = tensor<2x16x24xf32>
+!bert_embeddings_position_embeddings_weight = tensor<32x24xf32>
 !part_2 = tensor<16x24xf32>
 !index = tensor<16xf32>
 !cls_predictions_transform_dense_weight = tensor<24x24xf32>
@@ -61,13 +61,13 @@ module @withlabels attributes {graph.sequence_length = 16 : i64, graph.tied = "{
   graph.func @loss(%input_ids: !input_ids, %attention_mask: !input_ids, %labels: !input_ids) -> tensor<f32> {
     %bert_embeddings_word_embeddings_weight = graph.param "bert.embeddings.word_embeddings.weight" normal(0.0, 0.174) decay : !bert_embeddings_word_embeddings_weight
     %bert_embeddings_token_type_embeddings_weight = graph.param "bert.embeddings.token_type_embeddings.weight" normal(0.0, 0.169) decay : !bert_embeddings_token_type_embeddings_weight
-    %bert_embeddings_position_embeddings_weight = graph.param "bert.embeddings.position_embeddings.weight" normal(0.0, 0.173) stored [[0, 1], [2]] decay : !bert_embeddings_position_embeddings_weight
+    %bert_embeddings_position_embeddings_weight = graph.param "bert.embeddings.position_embeddings.weight" normal(0.0, 0.173) decay : !bert_embeddings_position_embeddings_weight
     %bert_embeddings_LayerNorm_weight = graph.param "bert.embeddings.LayerNorm.weight" normal(-0.0976, 0.137) : !attention_output_dense_bias
     %bert_embeddings_LayerNorm_bias = graph.param "bert.embeddings.LayerNorm.bias" normal(0.0, 0.167) : !attention_output_dense_bias
-    %word_embeddings = graph.embedding %bert_embeddings_word_embeddings_weight, %input_ids padding 0 : (!bert_embeddings_word_embeddings_weight, !input_ids) -> !x
     %part = graph.slice %bert_embeddings_token_type_embeddings_weight dim 0 start 0 size 1 squeeze : !bert_embeddings_token_type_embeddings_weight -> !attention_output_dense_bias
+    %part_2 = graph.slice %bert_embeddings_position_embeddings_weight dim 0 start 0 size 16 : !bert_embeddings_position_embeddings_weight -> !part_2
+    %word_embeddings = graph.embedding %bert_embeddings_word_embeddings_weight, %input_ids padding 0 : (!bert_embeddings_word_embeddings_weight, !input_ids) -> !x
     %sum = graph.add %word_embeddings, %part : (!x, !attention_output_dense_bias) -> !x
-    %part_2 = graph.slice %bert_embeddings_position_embeddings_weight dim 0 start 0 size 1 squeeze : !bert_embeddings_position_embeddings_weight -> !part_2
     %sum_2 = graph.add %sum, %part_2 : (!x, !part_2) -> !x
     %LayerNorm = graph.layer_norm %sum_2, %bert_embeddings_LayerNorm_weight, %bert_embeddings_LayerNorm_bias epsilon 1.0e-12 : (!x, !attention_output_dense_bias, !attention_output_dense_bias) -> !x
     %cast = graph.cast %attention_mask : !input_ids to !x_3

@@ -12,7 +12,8 @@
 !c_fc = tensor<?x16x96xf32>
 !tokens = tensor<?x16xi32>
 !transformer_wte_weight = tensor<61x24xf32>
-!transformer_wpe_weight = tensor<16x24xf32>
+!transformer_wpe_weight = tensor<32x24xf32>
+!part_2 = tensor<16x24xf32>
 !lm_head = tensor<?x16x61xf32>
 
 module @causallanguagemodel attributes {graph.sequence_length = 16 : i64, graph.tied = "{\"lm_head.weight\": \"transformer.wte.weight\"}"} {
@@ -45,9 +46,10 @@ module @causallanguagemodel attributes {graph.sequence_length = 16 : i64, graph.
 
   graph.func @loss(%tokens: !tokens, %targets: !tokens) -> tensor<f32> {
     %transformer_wte_weight = graph.param "transformer.wte.weight" normal(0.0, 0.176) decay : !transformer_wte_weight
-    %transformer_wpe_weight = graph.param "transformer.wpe.weight" normal(0.0, 0.173) decay : !transformer_wpe_weight
+    %transformer_wpe_weight = graph.param "transformer.wpe.weight" normal(0.0, 0.171) decay : !transformer_wpe_weight
+    %part = graph.slice %transformer_wpe_weight dim 0 start 0 size 16 : !transformer_wpe_weight -> !part_2
     %wte = graph.embedding %transformer_wte_weight, %tokens : (!transformer_wte_weight, !tokens) -> !x
-    %sum = graph.add %wte, %transformer_wpe_weight : (!x, !transformer_wpe_weight) -> !x
+    %sum = graph.add %wte, %part : (!x, !part_2) -> !x
     %layers = graph.repeat 2 @block(%sum) under "transformer.h.{}" : (!x) -> !x
     %transformer_ln_f_weight = graph.param "transformer.ln_f.weight" normal(0.956, 0.262) : !ln_1_weight
     %transformer_ln_f_bias = graph.param "transformer.ln_f.bias" normal(0.0, 0.188) : !ln_1_weight

@@ -20,10 +20,8 @@
 !target_2 = tensor<?x9x16xf32>
 !self_attn_3 = tensor<?x9x3x2x8xf32>
 !part_4 = tensor<?x9x2x8xf32>
-!shaped = tensor<3x16x16xf32>
 !part_9 = tensor<16x16xf32>
-!shaped_2 = tensor<3x16xf32>
-!shaped_3 = tensor<?x6x2x2x8xf32>
+!shaped = tensor<?x6x2x2x8xf32>
 !linear1_2 = tensor<?x9x32xf32>
 !head = tensor<?x9x61xf32>
 
@@ -84,16 +82,14 @@ module @translator {
     %norm1_2 = graph.layer_norm %sum_3, %decoder_norm1_weight, %decoder_norm1_bias : (!target_2, !encoder_self_attn_out_proj_bias, !encoder_self_attn_out_proj_bias) -> !target_2
     %part_7 = graph.slice %decoder_multihead_attn_in_proj_weight dim 0 start 16 size 32 : !decoder_multihead_attn_in_proj_weight -> !encoder_linear1_weight
     %part_8 = graph.slice %decoder_multihead_attn_in_proj_bias dim 0 start 16 size 32 : !decoder_multihead_attn_in_proj_bias -> !encoder_linear1_bias
-    %shaped = graph.reshape %decoder_multihead_attn_in_proj_weight : !decoder_multihead_attn_in_proj_weight -> !shaped
-    %part_9 = graph.slice %shaped dim 0 start 0 size 1 squeeze : !shaped -> !part_9
-    %shaped_2 = graph.reshape %decoder_multihead_attn_in_proj_bias : !decoder_multihead_attn_in_proj_bias -> !shaped_2
-    %part_10 = graph.slice %shaped_2 dim 0 start 0 size 1 squeeze : !shaped_2 -> !encoder_self_attn_out_proj_bias
+    %part_9 = graph.slice %decoder_multihead_attn_in_proj_weight dim 0 start 0 size 16 : !decoder_multihead_attn_in_proj_weight -> !part_9
+    %part_10 = graph.slice %decoder_multihead_attn_in_proj_bias dim 0 start 0 size 16 : !decoder_multihead_attn_in_proj_bias -> !encoder_self_attn_out_proj_bias
     %multihead_attn = graph.linear %norm1_2, %part_9, %part_10 transposed : (!target_2, !part_9, !encoder_self_attn_out_proj_bias) -> !target_2
     %multihead_attn_2 = graph.linear %norm2, %part_7, %part_8 transposed : (!source_2, !encoder_linear1_weight, !encoder_linear1_bias) -> !linear1
-    %shaped_3 = graph.reshape %multihead_attn_2 : !linear1 -> !shaped_3
-    %part_11, %part_12 = graph.unstack %shaped_3 dim 2 : !shaped_3 -> !part
-    %shaped_4 = graph.reshape %multihead_attn : !target_2 -> !part_4
-    %heads_3 = graph.attention %shaped_4, %part_11, %part_12 : (!part_4, !part, !part) -> !part_4
+    %shaped = graph.reshape %multihead_attn_2 : !linear1 -> !shaped
+    %part_11, %part_12 = graph.unstack %shaped dim 2 : !shaped -> !part
+    %shaped_2 = graph.reshape %multihead_attn : !target_2 -> !part_4
+    %heads_3 = graph.attention %shaped_2, %part_11, %part_12 : (!part_4, !part, !part) -> !part_4
     %multihead_attn_3 = graph.linear %heads_3, %decoder_multihead_attn_out_proj_weight, %decoder_multihead_attn_out_proj_bias contract 2 transposed : (!part_4, !encoder_self_attn_out_proj_weight, !encoder_self_attn_out_proj_bias) -> !target_2
     %sum_4 = graph.add %norm1_2, %multihead_attn_3 : (!target_2, !target_2) -> !target_2
     %norm2_2 = graph.layer_norm %sum_4, %decoder_norm2_weight, %decoder_norm2_bias : (!target_2, !encoder_self_attn_out_proj_bias, !encoder_self_attn_out_proj_bias) -> !target_2
