@@ -66,15 +66,15 @@ function(dtc_add_compiler_library name)
   endif()
 endfunction()
 
-# dtc_add_compiler_tool(NAME SOURCES a.cpp... [LINK lib...] [PCH header]): a program in build/bin.
-# PCH is a header of cmake/ for this program alone.
+# dtc_add_compiler_tool(NAME SOURCES a.cpp... [LINK lib...] [PCH_OF target]): a program in build/bin.
+# PCH_OF: it shares the precompiled header of this target.
 function(dtc_add_compiler_tool name)
-  cmake_parse_arguments(ARG "" "PCH" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "PCH_OF" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} dtc_mlir)
   dtc_unity(${name})
-  if(ARG_PCH)
-    target_precompile_headers(${name} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/${ARG_PCH})
+  if(ARG_PCH_OF)
+    dtc_use_pch(${name} ${ARG_PCH_OF})
   else()
     dtc_use_compiler_pch(${name} ${ARG_LINK})
   endif()

@@ -2,7 +2,7 @@
 """Any plan trains like one device: random small models x random plans on real processes, compared with one process.
 
 Usage: any_plan.py [--cases N] [--seed S] [--shrink]; the last line is the summary, and the exit status is 0 only if
-all match. The test compares every loss and norm of five steps, every gradient of the first and the last step, and the
+all match. The test compares every loss and norm of five steps (three on emulated GPUs), every gradient of the first and the last step, and the
 parameters after them, element by element within 1e-4 of the tensor's root mean square. With --shrink, a case that
 fails is made smaller as long as it fails, and printed with the commands that show it.
 
@@ -38,6 +38,7 @@ from partial_sums import in_parts
 from written import random_written, text_of
 
 STEPS, TOLERANCE = 5, 1e-4
+EMULATED_STEPS = 3  # the emulator takes seconds for a step
 # At 1.0 LARS takes losses up and down, and magnifies rounding: half a unit in the last place of the start moved small
 # gradients of step 5 by 9e-5 on one device, too.
 RATES = {"adamw": 1e-2, "sgd": 0.1, "lamb": 1e-2, "lars": 0.3}
@@ -219,16 +220,16 @@ def compile_plan(dte, config, sequence, batch, optimizer, ranks, fix):
         "--optimizer", optimizer, "--epsilon", 1e-3, "--fix", pins, *flags, "-o", dte)
 
 
-def run_one(folder, config, sequence, batch, optimizer, ranks, fix, data, seed):
+def run_one(folder, config, sequence, batch, optimizer, ranks, fix, data, seed, steps=STEPS):
     dte = folder / f"r{ranks}.dte"
     compile_plan(dte, config, sequence, batch, optimizer, ranks, fix)
-    return run_steps(folder, dte, ranks, data, seed, RATES[optimizer])
+    return run_steps(folder, dte, ranks, data, seed, RATES[optimizer], steps=steps)
 
 
-def run_steps(folder, dte, ranks, data, seed, rate, *flags):
-    """Trains STEPS steps; the gradients are those of the first and of the last one."""
-    dump, at = folder / "parameters.safetensors", (1, STEPS)
-    lines = train(dte, ranks, data, STEPS, "--seed", seed, "--lr", rate, "--threads", 1, "--dump-params", dump,
+def run_steps(folder, dte, ranks, data, seed, rate, *flags, steps=STEPS):
+    """Trains some steps; the gradients are those of the first and of the last one."""
+    dump, at = folder / "parameters.safetensors", (1, steps)
+    lines = train(dte, ranks, data, steps, "--seed", seed, "--lr", rate, "--threads", 1, "--dump-params", dump,
                   *dump_gradients(folder, at), *flags)
     return Trained([line["loss"] for line in lines], [line["grad_norm"] for line in lines], read_safetensors(dump),
                    read_gradients(folder, at), [line["skipped_steps"] for line in lines])
@@ -335,7 +336,8 @@ def compare_reduced(found, wanted, ranks, what):
     return worst
 
 
-def draw_rounding(folder, path, sequence, batch, optimizer, one, data, seed, parts=1):
+def draw_rounding(folder, path, sequence, batch, optimizer, one, data, seed, parts=1,
+                  steps=STEPS):
     """Trains on one process with the roundings of a plan with tensor parallelism over `parts` ranks: see rounding.py,
     2 and 3.
 
@@ -351,7 +353,7 @@ def draw_rounding(folder, path, sequence, batch, optimizer, one, data, seed, par
     compile_plan(dte, model, sequence, batch, optimizer, 1, one)
     for draw in range(rounding.DRAWS):
         rounding.write_moved(start, moved, one["precision"], draw)
-        draws.append(run_steps(folder, dte, 1, data, seed, RATES[optimizer], "--init", moved))
+        draws.append(run_steps(folder, dte, 1, data, seed, RATES[optimizer], "--init", moved, steps=steps))
     for left in (start, moved, whole, dte):
         left.unlink()
     return draws
@@ -412,14 +414,15 @@ def train_once(train, how, path, data, *what):
 
 def match_one_device(folder, path, sequence, batch, optimizer, ranks, fix, data, seed, what):
     one = {"dp": 1, "tp": 1, "micro_batch": batch, **{key: fix[key] for key in FLAGS if key in fix and key != "target"}}
-    case = (sequence, batch, optimizer, sorted(one.items()), seed)
-    wanted = train_once(lambda: run_one(folder, path, sequence, batch, optimizer, 1, one, data, seed), "one device",
-                        path, data, *case)
+    steps = EMULATED_STEPS if fix.get("target") == "simt" else STEPS
+    case = (sequence, batch, optimizer, sorted(one.items()), seed, steps)
+    wanted = train_once(lambda: run_one(folder, path, sequence, batch, optimizer, 1, one, data, seed, steps),
+                        "one device", path, data, *case)
     precision, draws, parts = fix.get("precision", "f32"), [], int(fix.get("tp", 1))
     if precision != "f32":
-        draws = train_once(lambda: draw_rounding(folder, path, sequence, batch, optimizer, one, data, seed, parts),
-                           "rounding", path, data, *case, parts)
-    found = run_one(folder, path, sequence, batch, optimizer, ranks, fix, data, seed)
+        draws = train_once(lambda: draw_rounding(folder, path, sequence, batch, optimizer, one, data, seed, parts,
+                                                 steps), "rounding", path, data, *case, parts)
+    found = run_one(folder, path, sequence, batch, optimizer, ranks, fix, data, seed, steps)
     reduces = fix.get("grad_dtype") == "bf16"
     if draws:
         return compare_rounded(found, wanted, draws, precision, what, reduction_bound(ranks) if reduces else 0.0)
