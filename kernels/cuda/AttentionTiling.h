@@ -14,8 +14,10 @@ constexpr int narrowTileBytes(int rows, int headDim) { return rows * (2 * headDi
 constexpr int forwardRowTiles(int headDim, bool dropout) {
   return headDim <= 64 && !dropout ? 2 : 1;
 }
-// Returns the keys of a step in the forward pass.
+// Returns the keys of a step in the forward pass: as many as registers allow without spills.
 constexpr int forwardKeys(int headDim, bool dropout) {
+  if (dropout && headDim > 128 && headDim <= 192)
+    return 16;
   return headDim <= (dropout ? 64 : 128) ? 64 : 32;
 }
 // Blocks for which a multiprocessor has registers.

@@ -66,7 +66,7 @@ public:
     Result<CompileTarget> target = readCompileTarget(options.target);
     if (!target)
       return target.error();
-    target->cpu.optimized = !options.quickCode;
+    target->cpu.optimized = target->hasCubin = !options.quickCode;
     onGpu = target->isGpu();
     ModelFacts facts = readModelFacts(module);
     if (Status bounded = checkLength(facts); !bounded)

@@ -20,7 +20,7 @@ struct CompileOptions {
   std::string saveTemps;      // directory for the IR after every phase; empty: none
   std::string printAfter;     // pass flag after which the IR goes to stderr
   bool timing = false;        // pass times to stderr
-  bool quickCode = false;     // code of the processor is not optimised
+  bool quickCode = false;     // code of the processor is not optimised, that of a GPU is PTX alone
   double defaultLearningRate = 1e-3;
   double peakFlopsPerDevice = 0; // for MFU
   // Is told each phase before it begins, as users call it: "splitting over ranks". May be empty.

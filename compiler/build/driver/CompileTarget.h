@@ -18,6 +18,7 @@ struct CompileTarget {
   std::vector<std::string> cpuFeatures; // features that its code needs, as in /proc/cpuinfo
   GpuTarget gpu;                        // for device cuda
   std::string gpuArch;                  // the same as the executable says it: "sm_90"
+  bool hasCubin = true;                 // false: PTX alone, even where ptxas is found
 
   // Real or emulated.
   bool isGpu() const { return device != format::cpuDevice; }

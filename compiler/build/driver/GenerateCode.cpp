@@ -41,10 +41,15 @@ FailureOr<ProgramCode> forCpu(ModuleOp module, const CompileTarget &target) {
 }
 
 LogicalResult addPtx(ProgramCode &code, ModuleOp module, const llvm::Module &device,
-                     GpuTarget target) {
+                     const CompileTarget &whole) {
+  GpuTarget target = whole.gpu;
   FailureOr<std::string> ptx = orDiagnostic(module, compilePtx(device, target));
   if (failed(ptx))
     return failure();
+  if (!whole.hasCubin) {
+    add(code, format::SegmentKind::ptx, *ptx);
+    return success();
+  }
   auto cubin = orDiagnostic(module, assembleWithoutSpills(*ptx, target));
   if (failed(cubin))
     return failure();
@@ -99,7 +104,7 @@ FailureOr<ProgramCode> forGpu(ModuleOp module, ArrayRef<exec::ProgramOp> program
   }
   if (!generated->kernels.empty() || !library->empty()) {
     LogicalResult added = target.device == format::cudaDevice
-                              ? addPtx(code, module, *generated->module, target.gpu)
+                              ? addPtx(code, module, *generated->module, target)
                               : addSimt(code, module, std::move(generated->module));
     if (failed(added))
       return failure();

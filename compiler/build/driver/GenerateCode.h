@@ -10,7 +10,8 @@
 namespace dtc {
 
 // Compiles the kernel functions of `module`, whose programs these are. On GPUs also the
-// hand-written kernels that the programs launch: PTX, behind it a cubin where ptxas is found; or a
+// hand-written kernels that the programs launch: PTX, behind it a cubin where ptxas is found (unless
+// the target has none); or a
 // shared object for the emulated GPU. Errors (as diagnostics): an op that has no kernel on the
 // device; what a code generator or ptxas says.
 mlir::FailureOr<ProgramCode> generateCode(mlir::ModuleOp module,

@@ -135,7 +135,8 @@ TEST(PtxCode, AssemblesWithoutSpills) {
         SCOPED_TRACE(test.name + " of " + std::to_string(columns) + " " + type);
         GpuModule device = lower(test);
         for (unsigned sm : {80U, 90U, 100U})
-          assemble(test, device, columns, type, {sm});
+          if (sm == 90 || columns == 768 || columns == 50304) // a process each, so not all of all
+            assemble(test, device, columns, type, {sm});
         if (HasFatalFailure() || IsSkipped())
           return;
       }

@@ -84,7 +84,7 @@ TEST_F(JointSearchTest, AgreesWithCostingEverything) {
         experts ? smallMixture(context, layers, sequence) : smallGpt2(context, layers, sequence);
     FoldedModel folded = foldLayers(*module);
     CellStore cells(folded);
-    for (int variant = 0; variant < 55; ++variant) {
+    for (int variant = 0; variant < 28; ++variant) {
       // Six layers with experts on 16 devices cost as much as all other cases together, so only one
       // in nine has all plans.
       bool isLarge = experts && layers == 6;
@@ -164,8 +164,8 @@ TEST_F(JointSearchTest, AgreesWithCostingEverything) {
       grouped += found.ranked.front().decisions.zeroGroup > 0;
     }
   }
-  EXPECT_GE(cases, 300);
-  EXPECT_GE(feasible, 200);
+  EXPECT_GE(cases, 150);
+  EXPECT_GE(feasible, 100);
   EXPECT_GE(offloaded, 3);
   EXPECT_GE(surer, 3);
   EXPECT_GE(grouped, 3);
