@@ -4,6 +4,7 @@
 #include "dialects/graph/Graph.h"
 #include "dialects/graph/HostMemory.h"
 #include "dialects/graph/LossChunks.h"
+#include "dialects/graph/RouteOps.h"
 #include "dialects/graph/Unfinished.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/codegen/KernelBuilder.h"
@@ -45,7 +46,8 @@ public:
           inputs.insert(operand);
       for (Value result : op->getResults())
         if (llvm::any_of(result.getUsers(),
-                         [&](Operation *user) { return !inside.contains(user); }))
+                         [&](Operation *user) { return !inside.contains(user); }) ||
+            isAlwaysWritten(op))
           outputs.insert(result);
     }
     // Keeps one result of a dead group, whose results are never read, so that the function is well
@@ -123,6 +125,11 @@ private:
     ReturnOp::create(builder, group.ops.back()->getLoc(), results);
     return kernel;
   }
+
+  // Returns true if all results of an op are written, whether they are read or not. Indices of rows
+  // that are computed again, without their counts, are then those of the same kernel: 'dtc verify'
+  // knows from the kernel that both are equal.
+  static bool isAlwaysWritten(Operation *op) { return isa<PlaceRowsOp>(op); }
 
   ModuleOp module;
   KernelPool kernels;

@@ -21,7 +21,7 @@ import tempfile
 from pathlib import Path
 
 from any_plan import TOLERANCE, as_graph, match_one_device, run_listed_cases, write_case
-from dtc_tools import BIN, compare_tensors, dtc, read_safetensors, train
+from dtc_tools import BIN, compare_tensors, dtc, pins_for, read_safetensors, train
 
 SEQUENCE = 12
 MIXTRAL = {"model_type": "mixtral", "vocab_size": 61, "max_position_embeddings": 64, "hidden_size": 16,
@@ -54,7 +54,7 @@ CASES = [
     (EIGHT, {"dp": 4, "ep": 4, "tp": 2, "sp": 1, "zero": 1}, "sgd", False),
     (MIXTRAL, {"dp": 2, "ep": 2, "pp": 2, "zero": 2}, "sgd", False),
     (MIXTRAL, {"dp": 4, "ep": 4, "pp": 2, "recompute": "full"}, "sgd", False),
-    (MIXTRAL, {"dp": 2, "ep": 2, "tp": 2, "pp": 2, "zero": 1, "recompute": "selective"}, "sgd", False),
+    (MIXTRAL, {"dp": 2, "ep": 2, "tp": 2, "pp": 2, "zero": 1, "recompute": "selective", "sp": 0}, "sgd", False),
     (ONE, {"dp": 4, "ep": 4}, "sgd", True),
     (ONE, {"dp": 4, "ep": 2, "zero": 3, "recompute": "full"}, "sgd", True),
     (BALANCED, {"dp": 4, "ep": 2}, "sgd", False),
@@ -262,7 +262,7 @@ def check_prices():
                                (EIGHT, 8, "dp=4,tp=2,ep=4,micro_batch=1,recompute=selective,expert_room=1.25")):
         with tempfile.TemporaryDirectory() as name:
             path, _ = write_case(Path(name), config, random.Random(1))
-            plan, read = plan_for(path, ranks, "--fix", fix)
+            plan, read = plan_for(path, ranks, "--fix", fix, *pins_for(["--fix", fix]))
             ep = read["mesh"]["ep"]
             explained = json.loads(dtc("explain", plan, "--model", path, "--topology", "cpu", "--format", "json"))
             priced = sum(each["bytes"] * each["runs"] * (ep - 1) / ep for each in explained["collectives"]
@@ -285,8 +285,8 @@ def check_memory():
         for recompute in ("none", "full"):
             peaks = []
             for room in ("all", "2", "1"):
-                plan, _ = plan_for(path, 4, "--fix",
-                                   f"dp=4,tp=1,ep=4,micro_batch=4,recompute={recompute},expert_room={room}")
+                fix = f"dp=4,tp=1,ep=4,micro_batch=4,recompute={recompute},expert_room={room}"
+                plan, _ = plan_for(path, 4, "--fix", fix, *pins_for(["--fix", fix]))
                 dte = path.parent / "room.dte"
                 dtc("compile", path, "--seq-len", SEQUENCE, "--plan", plan, "-o", dte)
                 (program,) = json.loads(dtc("inspect", dte, "--format", "json"))["programs"]
