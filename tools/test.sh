@@ -2,7 +2,7 @@
 # Sets up, builds and tests all of dtc; continuous integration runs this. Exits non-zero if any part failed.
 #   tools/test.sh           everything
 #   tools/test.sh --quick   the build, its unit tests and lit, without the longest unit tests, whole programs, fuzzers
-#                           and sanitizers
+#                           and sanitizers, and so without the unit tests of the runtime, which run with them
 #
 # The parts are: set-up, build with warnings as errors (preset ci), format, generated pages, all tests (preset ci),
 # beside them clang-tidy 14 on the files changed lately and a build of the runtime with AddressSanitizer and UBSan

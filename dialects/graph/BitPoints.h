@@ -12,8 +12,8 @@ public:
 
   // Returns a constant; bits above the lowest 32 are dropped.
   mlir::Value word(int64_t value) {
-    return mlir::arith::ConstantOp::create(
-        builder, builder.getI32IntegerAttr(static_cast<int32_t>(value)));
+    return mlir::arith::ConstantOp::create(builder,
+                                           builder.getI32IntegerAttr(static_cast<int32_t>(value)));
   }
   // Returns the bits of an f32.
   mlir::Value of(mlir::Value number) {

@@ -2,9 +2,9 @@
 """Any plan trains like one device: random small models x random plans on real processes, compared with one process.
 
 Usage: any_plan.py [--cases N] [--seed S] [--shrink]; the last line is the summary, and the exit status is 0 only if
-all match. The test compares every loss and norm of five steps (three on emulated GPUs), every gradient of the first and the last step, and the
-parameters after them, element by element within 1e-4 of the tensor's root mean square. With --shrink, a case that
-fails is made smaller as long as it fails, and printed with the commands that show it.
+all match. The test compares every loss and norm of five steps (three on emulated GPUs), every gradient of the first
+and the last step, and the parameters after them, element by element within 1e-4 of the tensor's root mean square. With
+--shrink, a case that fails is made smaller as long as it fails, and printed with the commands that show it.
 
 AdamW's epsilon is 1e-3 and not 1e-8. An update is lr * g / (|g| + epsilon), so if a gradient is zero except for
 rounding (about 1e-8 here; the gradient of the bias of keys always is), two plans differ by rounding / epsilon of the

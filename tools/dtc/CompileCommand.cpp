@@ -326,9 +326,10 @@ void addCompile(CLI::App &app, int &exitCode) {
                       "write the IR after every phase into this directory");
   command->add_option("--print-after", flags->options.printAfter,
                       "print the IR after this pass, e.g. dtc-partition");
-  command->add_flag("--quick-code", flags->options.quickCode,
-                    "leave the processor's code as it comes, and a GPU's as PTX: compiles in half the "
-                    "time, for tests of plans; steps are slower");
+  command->add_flag(
+      "--quick-code", flags->options.quickCode,
+      "leave the processor's code as it comes, and a GPU's as PTX: compiles in half the "
+      "time, for tests of plans; steps are slower");
   command->add_flag("--timing", flags->options.timing, "print the time of every pass");
   addStepFlags(*command, *flags);
   command->callback([flags, &exitCode] {

@@ -10,10 +10,9 @@
 namespace dtc {
 
 // Compiles the kernel functions of `module`, whose programs these are. On GPUs also the
-// hand-written kernels that the programs launch: PTX, behind it a cubin where ptxas is found (unless
-// the target has none); or a
-// shared object for the emulated GPU. Errors (as diagnostics): an op that has no kernel on the
-// device; what a code generator or ptxas says.
+// hand-written kernels that the programs launch: PTX, behind it a cubin where ptxas is found and
+// the target wants one; or a shared object for the emulated GPU. Errors (as diagnostics): an op
+// that has no kernel on the device; what a code generator or ptxas says.
 mlir::FailureOr<ProgramCode> generateCode(mlir::ModuleOp module,
                                           llvm::ArrayRef<exec::ProgramOp> programs,
                                           const CompileTarget &target);

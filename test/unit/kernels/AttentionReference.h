@@ -5,6 +5,7 @@
 #include "kernels/cpu/Philox.h"
 #include "test/unit/kernels/KernelsTestSupport.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace dtc::cpu::test {
@@ -112,6 +113,12 @@ struct AttentionProblem {
     args.seed = 0x0123456789abcdef, args.dropoutId = 5, args.step = 17;
     args.globalBatch0 = 3, args.globalHead0 = 2, args.totalHeads = s.heads + 4;
     describeScores();
+  }
+
+  // Forgets results and gradients, so that those of another instruction set are not taken for new.
+  void clear() {
+    for (std::vector<float> *values : {&out, &lse, &dq, &dk, &dv, &dbias})
+      std::fill(values->begin(), values->end(), -7.0f);
   }
 
   // Gives lse a gradient.
