@@ -120,7 +120,7 @@ def main():
         for index, case in enumerate(CASES):
             if len(sys.argv) > 1 and sys.argv[1] not in case["name"]:
                 continue
-            plans = PLANS if len(sys.argv) > 1 else [PLANS[(3 * index + 5 * each) % len(PLANS)] for each in range(6)]
+            plans = PLANS if len(sys.argv) > 1 else [PLANS[(3 * index + 5 * each) % len(PLANS)] for each in range(4)]
             for fix in plans:
                 worst = max(worst, check_plan(folder, case, fix))
             os.environ["DTC_EMULATED_GPU"] = "1"

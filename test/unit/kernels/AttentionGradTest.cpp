@@ -138,7 +138,7 @@ TEST(AttentionGrad, GivesTheSameBitsForAnyNumberOfThreadsWithAWindow) {
 
 TEST(AttentionGrad, GivesTheSameBitsForAnyNumberOfThreadsWithABias) {
   forEachIsa([&] {
-    for (std::vector<int64_t> bias :
+    for (const std::vector<int64_t> &bias :
          {std::vector<int64_t>{1, 3, 400, 400}, {3, 1, 1, 400}, {1, 1, 400, 1}, {1, 1, 1, 1}}) {
       AttentionProblem first({.batch = 3,
                               .queries = 400,

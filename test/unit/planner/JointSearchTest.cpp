@@ -85,9 +85,11 @@ TEST_F(JointSearchTest, AgreesWithCostingEverything) {
     FoldedModel folded = foldLayers(*module);
     CellStore cells(folded);
     for (int variant = 0; variant < 55; ++variant) {
-      // Six layers with experts on 16 devices cost as much as all other cases together, so only one
-      // in 27 has all plans.
+      // Six layers with experts cost more than all other cases together, so there are a third as
+      // many of them, and only one in nine of these has 16 devices.
       bool isLarge = experts && layers == 6;
+      if (isLarge && variant % 3 != 0)
+        continue;
       int64_t nodes = pick({1, 2});
       Result<Topology> topology =
           loadTopology(topologies[random() % 2], isLarge && variant % 27 != 0 ? 1 : nodes, 0);
@@ -164,7 +166,7 @@ TEST_F(JointSearchTest, AgreesWithCostingEverything) {
       grouped += found.ranked.front().decisions.zeroGroup > 0;
     }
   }
-  EXPECT_GE(cases, 300);
+  EXPECT_GE(cases, 270);
   EXPECT_GE(feasible, 200);
   EXPECT_GE(offloaded, 3);
   EXPECT_GE(surer, 3);
