@@ -1,6 +1,10 @@
 #!/usr/bin/env bash
 # Sets up, builds and tests all of dtc; continuous integration runs this. Exits non-zero if any part failed.
 #   tools/test.sh           everything
+#   tools/test.sh --minutes N
+#                           everything in another order: the longest tests, in groups, come last, and no group begins
+#                           after N minutes. What was not run is said; each commit begins with another group. For a
+#                           limit of time on machines of any speed (.ci/run).
 #   tools/test.sh --quick   the build, its unit tests and lit, without the longest unit tests, whole programs, fuzzers
 #                           and sanitizers, and so without the unit tests of the runtime, which run with them
 #
@@ -10,15 +14,34 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
-quick=0
+quick=0 minutes=0
 case "${1-}" in
 "") ;;
 --quick) quick=1 ;;
-*)
-  echo "usage: tools/test.sh [--quick]" >&2
-  exit 2
-  ;;
+--minutes) minutes=${2-} ;;
+*) minutes=none ;;
 esac
+if ! [[ $minutes =~ ^[0-9]+$ ]]; then
+  echo "usage: tools/test.sh [--quick | --minutes N]" >&2
+  exit 2
+fi
+
+# The longest tests, in groups of about two minutes on two fast cores: with --minutes they come last.
+late=(
+  'PtxCodeTest|cuda-resources-sm_80|cuda-resources-sm_90'
+  'run\.like_transformers|run\.fine_tuning'
+  'TwinKernelTest\..*|OrdersTest'
+  'run\.context_parallel|run\.expert_parallel'
+  'PlannerTest\..*|PlanSpaceTest'
+  'run\.pytorch_export|run\.hugging_face'
+  'GpuKernelTest|GpuUnalignedKernelTest|KernelLibraryTest'
+  'run\.memory|run\.convolution|run\.cudnn'
+  'run\.graphs|run\.epilogues|run\.mixed'
+  'fuzz\.text|fuzz\.write-text-corpus|mutate.*'
+  'run\.recompute|run\.offload|run\.loss_chunks'
+)
+left_out=()
+[ "$minutes" -eq 0 ] || left_out=(-E "^($(IFS='|' && echo "${late[*]}"))$")
 
 failed=()
 part() { # name, command...: runs it, shows its time, remembers a failure
@@ -95,7 +118,7 @@ set -m # a process group of its own, which ends with this script
 beside >"$kept/log" 2>&1 &
 group=$!
 set +m
-run_tests test build --preset ci -j "$tests" -LE alone
+run_tests test build --preset ci -j "$tests" -LE alone "${left_out[@]}"
 wait
 cat "$kept/log"
 read -r tidy asan <"$kept/results" || tidy=failed asan=failed
@@ -122,9 +145,25 @@ run_tests test-alone build --preset ci -L alone
 if [ "$asan" = ok ]; then
   wait
   cat "$kept/log"
-  read -r computed <"$kept/results" || computed=asan-compute
+  read -r computed <"$kept/results" || computed='asan-compute'
   [ -z "$computed" ] || failed+=("$computed")
   run_tests asan-test build-asan --preset asan -j "$tests" -E "$computing"
 fi
+
+not_run=()
+if [ "$minutes" -gt 0 ]; then
+  first=$(git rev-list --count HEAD 2>/dev/null || echo 0)
+  for at in "${!late[@]}"; do
+    names=${late[(first + at) % ${#late[@]}]}
+    if [ "$SECONDS" -lt $((60 * minutes)) ]; then
+      run_tests "test-late-$at" build --preset ci -j "$tests" -R "^($names)$"
+    else
+      not_run+=("$names")
+    fi
+  done
+fi
+for each in "${not_run[@]}"; do
+  echo "== NOT RUN, as $minutes minutes had passed: $each"
+done
 echo "test.sh: ${SECONDS} s in all"
 summary
