@@ -4,11 +4,12 @@
 # Guess: a DTensor gives what a single device gives, for every loss or none, and refuses an op that it cannot shard.
 # Seen with torch 2.15.0 and two ranks, a linear layer, and outputs that are sharded by rows (data parallelism) or
 # columns (tensor parallelism): the loss is right, but the gradients of mse_loss, smooth_l1_loss, huber_loss,
-# soft_margin_loss and binary_cross_entropy are twice those of a single device, without an error or a warning; four
-# ranks give four times them. l1_loss, kl_div, cross_entropy, binary_cross_entropy_with_logits, a sum instead of a mean
-# and (x - y)^2 with .mean() are right. Adam and a clipped norm hide the factor; SGD, and a sum with another loss, do
-# not. If the ranks have 5 and 4 rows, mse_loss itself is wrong too: it is the mean of the ranks' means, as is
-# binary_cross_entropy_with_logits. A loss of dtc is a mean over all samples, whatever the ranks (docs/inputs.md).
+# soft_margin_loss and binary_cross_entropy are twice those of a single device, without an error or a warning. On four
+# ranks those of the first three were four times as large. l1_loss, kl_div, cross_entropy,
+# binary_cross_entropy_with_logits, a sum instead of a mean and (x - y)^2 with .mean() are right. Adam and a clipped
+# norm hide the factor; SGD, and a sum with another loss, do not. If the ranks have 5 and 4 rows, mse_loss itself is
+# wrong too: it is the mean of the ranks' means, as is binary_cross_entropy_with_logits. A loss of dtc is a mean over
+# all samples, whatever the ranks (docs/inputs.md).
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
