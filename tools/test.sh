@@ -21,7 +21,7 @@ case "${1-}" in
 --minutes) minutes=${2-} ;;
 *) minutes=none ;;
 esac
-if ! [[ $minutes =~ ^[0-9]+$ ]]; then
+if ! [[ $minutes =~ ^(0|[1-9][0-9]{0,3})$ ]]; then
   echo "usage: tools/test.sh [--quick | --minutes N]" >&2
   exit 2
 fi

@@ -25,7 +25,7 @@ OPTIMIZED_EACH = 3
 compiled = 0  # programs so far
 
 
-# What the planner would choose by scheduling a program for each choice, which takes most of the time of `dtc compile`.
+# Values of choices for which the planner would schedule a program each, which takes most of the time of `dtc compile`.
 CHOSEN = {"zero": "0", "recompute": "none", "sp": "0"}
 
 
