@@ -42,6 +42,7 @@ EXCEPTIONS = {
     ("compiler/build/emit", "runtime/cuda/launches"):
         "puts into programs the kernels that the device is going to launch",
     ("tools/dtc", "runtime/checkpoint"): "checks checkpoints as dtrun reads them",
+    ("tools/dtc", "runtime/trust"): "signs what dtrun checks",
     ("passes/native", "runtime/format"): "writes code that calls what the runtime lets code call",
     ("passes/simt", "runtime/simt"): "writes code for the emulator: its binary interface and the list of its functions",
 }

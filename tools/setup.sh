@@ -14,7 +14,7 @@ packages=(
   cmake ninja-build ccache git g++ pkgconf python3 libgtest-dev libbenchmark-dev
   # dtc reads and writes with these.
   libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libflatbuffers-dev flatbuffers-compiler
-  libxxhash-dev libzstd-dev zlib1g-dev libhwloc-dev libpugixml-dev
+  libxxhash-dev libzstd-dev zlib1g-dev libhwloc-dev libpugixml-dev libsodium-dev
   # dtrun computes and communicates with these.
   libdnnl-dev libopenblas-openmp-dev libopenmpi-dev openmpi-bin libgloo-dev prometheus-cpp-dev
 )
@@ -28,9 +28,9 @@ case "${1:-}" in
 "") tests=0 ;;
 --tests)
   # chromium opens the report's page; python3-venv makes build/test-venv; shells and groff read what dtc writes;
-  # debootstrap makes the root of test/package
+  # debootstrap makes the root of test/package; minisign checks signatures
   tests=1
-  packages+=(chromium python3-venv fish zsh groff-base debootstrap)
+  packages+=(chromium python3-venv fish zsh groff-base debootstrap minisign)
   ;;
 *) die "'$1' is no option; there is --tests" ;;
 esac

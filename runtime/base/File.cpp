@@ -280,4 +280,21 @@ Status AtomicFile::commit() {
   return status;
 }
 
+Status writeFile(const std::string &path, std::string_view words) {
+  AtomicFile file;
+  DTC_RETURN_IF_ERROR(file.open(path));
+  DTC_RETURN_IF_ERROR(file.write(words.data(), words.size()));
+  return file.commit();
+}
+
+Status readWhole(const std::string &path, uint64_t most, std::string &words) {
+  InputFile file;
+  DTC_RETURN_IF_ERROR(file.open(path));
+  if (file.size() > most)
+    return Status::dataLoss(
+        text("reading '", path, "': it has ", file.size(), " bytes, wanted at most ", most));
+  words.resize(file.size());
+  return file.read(0, {reinterpret_cast<uint8_t *>(words.data()), words.size()});
+}
+
 } // namespace dtc::rt

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dtc::rt {
@@ -79,5 +80,11 @@ private:
   int descriptor = -1;
   int removal = -1; // number of the removal of `temporary` by a signal
 };
+
+// Writes a durable file with this content.
+Status writeFile(const std::string &path, std::string_view words);
+
+// Reads a whole file of at most `most` bytes; DataLoss if it has more.
+Status readWhole(const std::string &path, uint64_t most, std::string &words);
 
 } // namespace dtc::rt

@@ -23,10 +23,4 @@ Status namesIn(const std::string &path, std::vector<std::string> &names);
 // Removes a folder that has only files; keeps what cannot be removed.
 void removeFolder(const std::string &path);
 
-// Writes a durable file with this content.
-Status writeFile(const std::string &path, std::string_view words);
-
-// Reads a whole file of at most `most` bytes.
-Status readWhole(const std::string &path, uint64_t most, std::string &words);
-
 } // namespace dtc::rt

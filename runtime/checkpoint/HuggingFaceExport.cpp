@@ -1,6 +1,7 @@
 // Writes the parameters of a checkpoint as a Hugging Face folder.
 #include "runtime/checkpoint/HuggingFaceExport.h"
 
+#include "runtime/base/File.h"
 #include "runtime/base/NestingDepth.h"
 #include "runtime/base/Text.h"
 #include "runtime/checkpoint/FolderFiles.h"

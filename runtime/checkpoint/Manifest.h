@@ -28,7 +28,8 @@ inline constexpr uint64_t kCheckpointBlock = uint64_t(1) << 20;
 // The most seconds that a cause may account for; 30,000 years.
 inline constexpr double kMostSpentSeconds = 1e12;
 
-// Returns XXH3-128 as 32 hex digits.
+inline constexpr size_t kHashDigits = 32;
+// Returns XXH3-128 as that many hexadecimal digits.
 std::string hashOf(std::span<const std::byte> bytes);
 
 // A box of a tensor, row-major at byte `offset` of a shard's file.

@@ -2,9 +2,10 @@
 
 #include "runtime/checkpoint/ManifestRead.h"
 
+#include "runtime/base/File.h"
 #include "runtime/base/Text.h"
 #include "runtime/checkpoint/Folder.h"
-#include "runtime/checkpoint/FolderFiles.h"
+#include "runtime/trust/Digest.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -19,7 +20,7 @@ using format::text;
 constexpr size_t kMostFiles = 64;
 constexpr uint64_t kMostMarkerBytes = 4096, kMostManifestBytes = uint64_t(1) << 28;
 
-Status CheckpointReader::open(const std::string &wanted) {
+Status CheckpointReader::open(const std::string &wanted, const TrustedKeys *trusted) {
   *this = CheckpointReader();
   path = wanted;
   std::string marker, manifest, markerPath = text(path, "/", kMarkerFile),
@@ -31,10 +32,16 @@ Status CheckpointReader::open(const std::string &wanted) {
   DTC_RETURN_IF_ERROR(readWhole(markerPath, kMostMarkerBytes, marker));
   DTC_RETURN_IF_ERROR(readWhole(manifestPath, kMostManifestBytes, manifest));
   hash = hashOf(std::as_bytes(std::span(manifest)));
+  digest = digestOf(std::as_bytes(std::span(manifest)));
   if (marker != markerOf(manifest))
     return Status::dataLoss(text("'", markerPath, "' is not of '", manifestPath,
                                  "', whose hash is ", hash, ": one of them is damaged"));
+  if (trusted)
+    DTC_RETURN_IF_ERROR(readSignedDigests(path, *trusted, digest, digests));
+  isSigned = trusted != nullptr;
   DTC_RETURN_IF_ERROR(parseManifest(manifestPath, manifest, contents));
+  if (isSigned)
+    DTC_RETURN_IF_ERROR(checkDigestsFit(path, digests, contents.shards));
   return checkSizes();
 }
 
@@ -74,10 +81,16 @@ Status CheckpointReader::readBlock(size_t shard, uint64_t number, std::vector<ui
   bytes.resize(std::min(kCheckpointBlock, contents.shards[shard].bytes - begin));
   DTC_RETURN_IF_ERROR(open->file.read(begin, bytes));
   readBytes += bytes.size();
-  if (hashOf(std::as_bytes(std::span(bytes))) != contents.shards[shard].hashes[number])
+  std::span<const std::byte> block = std::as_bytes(std::span(bytes));
+  auto refuse = [&](const char *done) {
     return Status::dataLoss(text("'", open->file.path(), "': bytes ", begin, " to ",
-                                 begin + bytes.size() - 1,
-                                 " are not what was written (their hash is another)"));
+                                 begin + bytes.size() - 1, " are not what was ", done,
+                                 " (their hash is another)"));
+  };
+  if (hashOf(block) != contents.shards[shard].hashes[number])
+    return refuse("written");
+  if (isSigned && digestOf(block) != digests.shards[shard][number])
+    return refuse("signed");
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include "runtime/base/File.h"
 #include "runtime/base/TensorSpec.h"
 #include "runtime/checkpoint/Manifest.h"
+#include "runtime/checkpoint/SignedDigests.h"
 
 #include <map>
 #include <string>
@@ -15,11 +16,14 @@ namespace dtc::rt {
 class CheckpointReader {
 public:
   // Opens a folder step-N: reads marker and manifest, and checks the sizes of the shards. Errors
-  // name the file and its fault.
-  Status open(const std::string &folder);
+  // name the file and its fault. With `trusted`, one of these keys has to have signed the
+  // checkpoint: what is read later is checked against what it signed, too.
+  Status open(const std::string &folder, const TrustedKeys *trusted = nullptr);
 
   const CheckpointManifest &manifest() const { return contents; }
   const std::string &folder() const { return path; }
+  // Returns the digest of the manifest; see digestOf().
+  const std::string &manifestDigest() const { return digest; }
   // Returns the hash of the manifest.
   const std::string &identity() const { return hash; }
 
@@ -47,8 +51,10 @@ private:
   // Reads bytes [offset, offset + out.size()) of a shard, which has them.
   Status readRange(size_t shard, uint64_t offset, std::span<std::byte> out);
 
-  std::string path, hash;
+  std::string path, hash, digest;
   CheckpointManifest contents;
+  bool isSigned = false;
+  SignedDigests digests; // if isSigned
   std::map<size_t, OpenShard> shards;
   uint64_t readBytes = 0;
 };

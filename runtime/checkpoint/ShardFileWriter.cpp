@@ -3,6 +3,7 @@
 #include "runtime/base/File.h"
 #include "runtime/base/Text.h"
 #include "runtime/checkpoint/Manifest.h"
+#include "runtime/trust/Digest.h"
 
 #include <algorithm>
 #include <sys/mman.h>
@@ -37,21 +38,21 @@ Status ShardFileWriter::stage(size_t bytes, std::span<std::byte> &wanted) {
   return {};
 }
 
-Status ShardFileWriter::write(const std::string &path) {
+Status ShardFileWriter::write(const std::string &path, bool isSigned) {
   AtomicFile file;
   DTC_RETURN_IF_ERROR(file.open(path));
   DTC_RETURN_IF_ERROR(file.reserve(used));
   blockHashes.clear();
   for (size_t at = 0; at < used; at += kCheckpointBlock) {
     std::span<const std::byte> block(memory + at, std::min<size_t>(used - at, kCheckpointBlock));
-    blockHashes.push_back(hashOf(block));
+    blockHashes.push_back(isSigned ? hashOf(block) + digestOf(block) : hashOf(block));
     DTC_RETURN_IF_ERROR(file.write(block.data(), block.size()));
   }
   return file.commit();
 }
 
-void ShardFileWriter::start(const std::string &path) {
-  background.start([this, path] { return write(path); });
+void ShardFileWriter::start(const std::string &path, bool isSigned) {
+  background.start([this, path, isSigned] { return write(path, isSigned); });
 }
 
 Status ShardFileWriter::finish(std::vector<std::string> &hashes) {

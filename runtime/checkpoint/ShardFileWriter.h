@@ -26,8 +26,9 @@ public:
   // Returns memory for a file of `bytes`, reused for the next file of that size. ResourceExhausted
   // if there is none.
   Status stage(size_t bytes, std::span<std::byte> &memory);
-  // Begins to write the memory to a durable file. The memory may not change until finish().
-  void start(const std::string &path);
+  // Begins to write the memory to a durable file. The memory may not change until finish(). With
+  // `isSigned`, hashes have the digest of a block behind its hash; see digestOf().
+  void start(const std::string &path, bool isSigned = false);
   // Returns true if the file is complete, or failed, or none was started.
   bool isDone() const { return background.isDone(); }
   // Waits at most `seconds` until isDone(), and returns that.
@@ -36,7 +37,7 @@ public:
   Status finish(std::vector<std::string> &hashes);
 
 private:
-  Status write(const std::string &path);
+  Status write(const std::string &path, bool isSigned);
 
   std::byte *memory = nullptr;
   size_t reserved = 0, used = 0;

@@ -44,9 +44,9 @@ void compareWithManifest(const std::string &path, const std::vector<Piece> &piec
 } // namespace
 
 void verifyCheckpoint(const std::string &folder, CheckpointReader &reader,
-                      std::vector<std::string> &problems) {
+                      std::vector<std::string> &problems, const TrustedKeys *trusted) {
   problems.clear();
-  if (Status status = reader.open(folder); !status.ok()) {
+  if (Status status = reader.open(folder, trusted); !status.ok()) {
     problems.push_back(status.message());
     return;
   }

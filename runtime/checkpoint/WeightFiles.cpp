@@ -1,8 +1,8 @@
 #include "runtime/checkpoint/WeightFiles.h"
 
+#include "runtime/base/File.h"
 #include "runtime/base/NestingDepth.h"
 #include "runtime/base/Text.h"
-#include "runtime/checkpoint/FolderFiles.h"
 
 #include <nlohmann/json.hpp>
 

@@ -8,7 +8,8 @@
 
 namespace dtc::rt {
 
-Status Executable::load(const std::string &path, std::unique_ptr<Executable> &executable) {
+Status Executable::load(const std::string &path, std::unique_ptr<Executable> &executable,
+                        const TrustedKeys *trusted) {
   InputFile input;
   DTC_RETURN_IF_ERROR(input.open(path));
   // The header is read first, as other files need not fit into memory.
@@ -17,6 +18,8 @@ Status Executable::load(const std::string &path, std::unique_ptr<Executable> &ex
   format::Header header;
   DTC_RETURN_IF_ERROR(format::readHeader(bytes, input.size(), path, header));
   DTC_RETURN_IF_ERROR(input.readAll(bytes));
+  if (trusted)
+    DTC_RETURN_IF_ERROR(trusted->check(path, std::as_bytes(std::span(bytes))));
   return fromBytes(std::move(bytes), path, executable);
 }
 

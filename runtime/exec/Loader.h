@@ -3,6 +3,7 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/format/dte_generated.h"
+#include "runtime/trust/TrustedKeys.h"
 
 #include <memory>
 #include <span>
@@ -18,8 +19,10 @@ public:
   Executable &operator=(const Executable &) = delete;
 
   // Reads `path` into memory, so that later changes of the file do not matter, and runs
-  // format::verifyExecutable on all of it. NotFound if there is no such file.
-  static Status load(const std::string &path, std::unique_ptr<Executable> &executable);
+  // format::verifyExecutable on all of it. NotFound if there is no such file. With `trusted`, one
+  // of these keys has to have signed the file; that is checked before anything else but its header.
+  static Status load(const std::string &path, std::unique_ptr<Executable> &executable,
+                     const TrustedKeys *trusted = nullptr);
   // Checks bytes that are in memory already; `name` stands for the path in messages.
   static Status fromBytes(std::vector<uint8_t> bytes, const std::string &name,
                           std::unique_ptr<Executable> &executable);

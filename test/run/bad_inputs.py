@@ -37,7 +37,7 @@ from dtc_tools import BIN, dtc, run, write_npy
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 TABLE = HERE / "bad-inputs"
-SIGN = BIN.parent / "test" / "dtc-sign"
+REHASH = BIN.parent / "test" / "dtc-rehash"
 
 
 def make_good(folder):
@@ -150,7 +150,7 @@ def change_program(path, change):
         sys.exit(f"the manifest of {path.name} has no room for '{change}'")
     path.write_bytes(data[:32] + struct.pack("<Q", len(manifest)) + data[40:64]
                      + manifest.ljust(first - 64, b"\0") + data[first:])
-    run([SIGN, path])
+    run([REHASH, path])
 
 
 def apply(step, path):
@@ -179,7 +179,7 @@ def apply(step, path):
     else:
         path.write_text(set_value(data.decode(), rest))
         if path.name == "manifest.json":
-            run([SIGN, path.parent])
+            run([REHASH, path.parent])
 
 
 def prepare(entry, good, folder):

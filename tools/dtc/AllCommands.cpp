@@ -15,6 +15,7 @@ void dtc::addCommands(CLI::App &app, int &exitCode) {
   addDiff(app, exitCode);
   addExport(app, exitCode);
   addCheckpoint(app, exitCode);
+  addSign(app, exitCode);
   addLaunch(app, exitCode);
   addReport(app, exitCode);
   addData(app, exitCode);

@@ -5,6 +5,7 @@
 #include "runtime/checkpoint/Folder.h"
 #include "runtime/checkpoint/Reader.h"
 #include "runtime/format/Counted.h"
+#include "runtime/trust/TrustedKeys.h"
 
 #include "llvm/Support/raw_ostream.h"
 
@@ -30,10 +31,10 @@ void describe(const rt::CheckpointManifest &manifest) {
 }
 
 // Returns true if the checkpoint is good, and prints what is wrong otherwise.
-bool verifyOne(const std::string &folder) {
+bool verifyOne(const std::string &folder, const rt::TrustedKeys *trusted) {
   rt::CheckpointReader reader;
   std::vector<std::string> problems;
-  rt::verifyCheckpoint(folder, reader, problems);
+  rt::verifyCheckpoint(folder, reader, problems, trusted);
   if (problems.empty()) {
     llvm::outs() << folder << ": good, ";
     describe(reader.manifest());
@@ -48,7 +49,13 @@ bool verifyOne(const std::string &folder) {
   return false;
 }
 
-int runVerify(const std::string &path) {
+int runVerify(const std::string &path, const std::string &trust) {
+  rt::TrustedKeys keys;
+  if (rt::Status read = trust.empty() ? rt::Status() : keys.load(trust); !read.ok()) {
+    llvm::errs() << "error: " << read.message() << "\n";
+    return 1;
+  }
+  const rt::TrustedKeys *trusted = trust.empty() ? nullptr : &keys;
   if (!isFolder(path)) {
     llvm::errs() << "error: '" << path
                  << "' is no folder; wanted the folder of --checkpoint-dir, or "
@@ -70,10 +77,10 @@ int runVerify(const std::string &path) {
     return 1;
   }
   if (steps.empty())
-    return verifyOne(path) ? 0 : 1;
+    return verifyOne(path, trusted) ? 0 : 1;
   bool allGood = true;
   for (auto step = steps.rbegin(); step != steps.rend(); ++step)
-    allGood &= verifyOne(rt::CheckpointFolder::stepPath(path, *step));
+    allGood &= verifyOne(rt::CheckpointFolder::stepPath(path, *step), trusted);
   return allGood ? 0 : 1;
 }
 
@@ -93,7 +100,13 @@ void addCheckpoint(CLI::App &app, int &exitCode) {
   verify->add_option("DIR", *path, "the folder of dtrun --checkpoint-dir, or one step-N of it")
       ->required()
       ->check(notEmpty());
-  verify->callback([path, &exitCode] { exitCode = runVerify(*path); });
+  auto trust = std::make_shared<std::string>();
+  verify
+      ->add_option("--trust", *trust,
+                   "also check that a key of this file has signed them ('dtc sign')")
+      ->check(notEmpty())
+      ->type_name("KEYS");
+  verify->callback([path, trust, &exitCode] { exitCode = runVerify(*path, *trust); });
   addCheckpointExport(*group, exitCode);
   addCheckpointImport(*group, exitCode);
 }

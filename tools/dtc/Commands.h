@@ -45,6 +45,8 @@ void addCheckpoint(CLI::App &app, int &exitCode);
 void addCheckpointExport(CLI::App &group, int &exitCode); // part of `dtc checkpoint`
 // Adds `dtc checkpoint import`: makes a checkpoint from a folder of Hugging Face's.
 void addCheckpointImport(CLI::App &group, int &exitCode);
+// Adds `dtc sign`: makes keys, and signs programs and checkpoints.
+void addSign(CLI::App &app, int &exitCode);
 // Adds `dtc launch`: writes the files that start a job.
 void addLaunch(CLI::App &app, int &exitCode);
 // Adds `dtc report`: writes how a run went as one HTML page.

@@ -6,6 +6,7 @@
 #include "runtime/exec/Binding.h"
 #include "runtime/format/Operands.h"
 #include "runtime/format/RankMesh.h"
+#include "runtime/trust/Digest.h"
 #include "tools/dtrun/StopSignal.h"
 
 #include <algorithm>
@@ -99,6 +100,20 @@ Status Checkpoints::openFolder() {
   return refuseOldOnes();
 }
 
+Status Checkpoints::readKeys() {
+  if (!options->trust.empty())
+    DTC_RETURN_IF_ERROR(trusted.load(options->trust));
+  if (options->signKey.empty())
+    return {};
+  DTC_RETURN_IF_ERROR(loadSecretKey(options->signKey, /*passwordFile=*/"", signKey));
+  if (options->trust.empty() || trusted.has(signKey.publicKey()))
+    return {};
+  return Status::invalidArgument(text("'", options->trust, "' does not have the key ",
+                                      nameOf(signKey.number), " of --sign-key '", options->signKey,
+                                      "', so the run could not go on from its own checkpoints; add "
+                                      "its public key"));
+}
+
 Status Checkpoints::open(const Options &given, const Executable &of, Control &control,
                          Executor &runs, Device &on, uint64_t numSamples, float baseRate) {
   options = &given;
@@ -115,6 +130,7 @@ Status Checkpoints::open(const Options &given, const Executable &of, Control &co
   samples = static_cast<uint64_t>(most);
   program = hashOf(std::as_bytes(executable->bytes()));
   DTC_RETURN_IF_ERROR(agree(*world, envSeconds(EnvVar::CheckpointTimeout, mostWait)));
+  DTC_RETURN_IF_ERROR(agree(*world, readKeys()));
   DTC_RETURN_IF_ERROR(agree(*world, openFolder()));
   DTC_RETURN_IF_ERROR(agree(*world, readSources()));
   // Allocates before the first step, so that later no step waits for memory or finds none.
@@ -232,7 +248,8 @@ Status Checkpoints::save(const Progress &progress) {
   }
   if (mine)
     writer.start(text(CheckpointFolder::writingPath(options->checkpointDir, progress.step), "/",
-                      shardFile(shardNumber)));
+                      shardFile(shardNumber)),
+                 !options->signKey.empty());
   return {};
 }
 
@@ -302,7 +319,7 @@ Status Checkpoints::gatherHashes(const std::vector<std::string> &own) {
       hashes[i] = own;
     if (owner == 0 || (world->rank() != 0 && world->rank() != owner))
       continue;
-    constexpr size_t digits = 32;
+    size_t digits = kHashDigits + (options->signKey.empty() ? 0 : kDigestDigits);
     size_t blocks = (layout.shards[i].bytes + kCheckpointBlock - 1) / kCheckpointBlock;
     std::string all;
     for (const std::string &hash : own)
@@ -344,10 +361,24 @@ std::string Checkpoints::manifestOf() const {
     contents.run.spent.emplace_back(nameOf(static_cast<Spent>(i)), underWay->spent[i]);
   for (const format::Axis *axis : *manifest.mesh())
     contents.mesh.emplace_back(axis->name()->str(), axis->size());
-  for (size_t i = 0; i < layout.shards.size(); ++i)
-    contents.shards.push_back({layout.shards[i].bytes, hashes[i]});
+  for (size_t i = 0; i < layout.shards.size(); ++i) {
+    CheckpointShard &shard = contents.shards.emplace_back();
+    shard.bytes = layout.shards[i].bytes;
+    for (const std::string &hash : hashes[i])
+      shard.hashes.push_back(hash.substr(0, kHashDigits));
+  }
   contents.tensors = layout.tensors;
   return toJson(contents);
+}
+
+SignedDigests Checkpoints::digestsOf(std::string_view manifest) const {
+  SignedDigests digests{digestOf(std::as_bytes(std::span(manifest))), {}};
+  for (const std::vector<std::string> &shard : hashes) {
+    std::vector<std::string> &blocks = digests.shards.emplace_back();
+    for (const std::string &hash : shard)
+      blocks.push_back(hash.substr(kHashDigits));
+  }
+  return digests;
 }
 
 Status Checkpoints::commit() {
@@ -361,7 +392,10 @@ Status Checkpoints::commit() {
           text("rank 0 does not see '", file, "', which rank ", layout.shards[i].rank,
                " wrote; --checkpoint-dir wants a folder that all hosts share"));
   }
-  DTC_RETURN_IF_ERROR(folder.commit(underWay->step, manifestOf()));
+  std::string manifest = manifestOf();
+  if (!options->signKey.empty())
+    DTC_RETURN_IF_ERROR(writeSignedDigests(writing, digestsOf(manifest), signKey));
+  DTC_RETURN_IF_ERROR(folder.commit(underWay->step, manifest));
   // The checkpoint is complete, even if an older one cannot be removed.
   if (Status pruned = folder.prune(underWay->step, options->keep, options->keepEvery); !pruned.ok())
     std::fprintf(stderr, "dtrun: %s\n", pruned.message().c_str());

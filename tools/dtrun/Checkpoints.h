@@ -7,8 +7,10 @@
 #include "runtime/checkpoint/Layout.h"
 #include "runtime/checkpoint/Reader.h"
 #include "runtime/checkpoint/ShardFileWriter.h"
+#include "runtime/checkpoint/SignedDigests.h"
 #include "runtime/comm/Control.h"
 #include "runtime/exec/Executor.h"
+#include "runtime/trust/TrustedKeys.h"
 #include "tools/dtrun/Goodput.h"
 #include "tools/dtrun/Options.h"
 #include "tools/dtrun/Spikes.h"
@@ -67,6 +69,7 @@ public:
 
 private:
   Status openFolder();
+  Status readKeys();
   Status readSources();
   Status refuseOldOnes() const;
   bool isDue(uint64_t step) const;
@@ -82,6 +85,7 @@ private:
   Status commit();
   void explainFailure(const Status &status);
   std::string manifestOf() const;
+  SignedDigests digestsOf(std::string_view manifest) const;
 
   Status goOn(const std::vector<uint64_t> &steps, std::optional<Progress> &progress,
               bool &isChanged);
@@ -102,6 +106,8 @@ private:
   Device *device = nullptr;
   uint64_t samples = 0;
   float rate = 0;
+  TrustedKeys trusted; // of --trust
+  SecretKey signKey;   // of --sign-key
   CheckpointFolder folder;
   std::vector<CheckpointSource> sources; // tensors of all ranks
   // for each of `sources` the tensor in this rank's program, or null
@@ -112,14 +118,15 @@ private:
   size_t shardNumber = 0;
   std::string program; // hash
   ShardFileWriter writer;
-  std::optional<Progress> underWay;             // the checkpoint that is being written
-  bool isCommitting = false;                    // all shards are complete
-  bool endsRun = false;                         // no step follows the checkpoint
-  std::vector<std::vector<std::string>> hashes; // hashes of the shards, on rank 0
-  Status last;                                  // result of the checkpoint that was tried last
-  std::string saved;                            // folder of the last checkpoint
-  double stall = 0, mostWait = 0;               // seconds
-  Background committer; // used by rank 0; the last member, because it uses others
+  std::optional<Progress> underWay; // the checkpoint that is being written
+  bool isCommitting = false;        // all shards are complete
+  bool endsRun = false;             // no step follows the checkpoint
+  // hashes of the shards' blocks, on rank 0; with --sign-key the digest of a block follows its hash
+  std::vector<std::vector<std::string>> hashes;
+  Status last;                    // result of the checkpoint that was tried last
+  std::string saved;              // folder of the last checkpoint
+  double stall = 0, mostWait = 0; // seconds
+  Background committer;           // used by rank 0; the last member, because it uses others
 };
 
 } // namespace dtc::rt

@@ -81,6 +81,19 @@ void declareCheckpoints(CLI::App &app, Options &options) {
       ->needs(folder);
 }
 
+void declareTrust(CLI::App &app, Options &options) {
+  app.add_option("--trust", options.trust,
+                 "load only programs and checkpoints that a key of this file has signed ('dtc "
+                 "sign'); lines of several keys are several keys")
+      ->check(notEmpty())
+      ->type_name("KEYS");
+  app.add_option("--sign-key", options.signKey,
+                 "sign the checkpoints of this run by this secret key, which has no password")
+      ->needs(app.get_option("--checkpoint-dir"))
+      ->check(notEmpty())
+      ->type_name("FILE");
+}
+
 const std::map<std::string, ProgressView> kViews = {
     {"auto", ProgressView::Auto}, {"on", ProgressView::On}, {"off", ProgressView::Off}};
 
@@ -230,6 +243,7 @@ void declare(CLI::App &app, Options &options, std::string &format) {
                "check the program, devices, data, weights, outputs and the checkpoint of --resume "
                "as a run would, print what was checked, and train nothing");
   declareCheckpoints(app, options);
+  declareTrust(app, options);
   declareWatching(app, options);
   declareAboutItself(app);
 }
@@ -251,6 +265,10 @@ const char *findMistake(const Options &options) {
     return "--keep-every wants at least 1 step";
   if (options.progress == ProgressView::On && options.json)
     return "--progress on wants --format text";
+  if (!options.trust.empty() && options.signKey.empty() &&
+      (options.restarts > 0 || options.hasSpikeFactor))
+    return "--restarts and --spike-factor go back to checkpoints of this run, which --trust would "
+           "refuse unsigned; add --sign-key";
   if (options.keep == 0)
     return "--keep wants at least 1 checkpoint";
   return nullptr;

@@ -59,6 +59,8 @@ struct Options {
   bool hasDocumentEnd = false;
   int32_t documentEnd = 0; // the token behind each document, if hasDocumentEnd is set
   std::string longDocuments = "split";
+  std::string trust;   // a file of public keys; empty: anything is loaded
+  std::string signKey; // a file of a secret key; empty: checkpoints are not signed
   bool dryRun = false; // checks the run and trains nothing
   ProgressView progress = ProgressView::Auto;
 };

@@ -7,6 +7,7 @@
 #include "runtime/exec/Loader.h"
 #include "runtime/format/Printable.h"
 #include "tools/dtrun/Goodput.h"
+#include "tools/dtrun/LoadProgram.h"
 
 #include <algorithm>
 #include <cmath>
@@ -57,7 +58,8 @@ uint64_t newestCheckpoint(const Options &options) {
 
 Status hashProgram(const Options &options, uint64_t &hash) {
   std::unique_ptr<Executable> executable;
-  DTC_RETURN_IF_ERROR(Executable::load(options.model, executable));
+  TrustedKeys trusted;
+  DTC_RETURN_IF_ERROR(loadProgram(options, trusted, executable));
   hash = XXH3_64bits(executable->bytes().data(), executable->bytes().size());
   return {};
 }

@@ -7,6 +7,7 @@
 #include "runtime/format/Operands.h"
 #include "runtime/format/RankMesh.h"
 #include "tools/dtrun/Checkpoints.h"
+#include "tools/dtrun/LoadProgram.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -189,7 +190,7 @@ Status Checkpoints::goOn(const std::vector<uint64_t> &steps, std::optional<Progr
   for (uint64_t step : steps) {
     CheckpointReader reader;
     std::string path = CheckpointFolder::stepPath(options->checkpointDir, step);
-    Status status = agree(*world, reader.open(path));
+    Status status = agree(*world, reader.open(path, keysOf(*options, trusted)));
     if (status.ok())
       status = checkIsSame(reader);
     if (status.ok() && reader.manifest().run.step != step)

@@ -155,7 +155,8 @@ static Status hashInit(const std::string &path, std::string &hash) {
   return {};
 }
 
-Status checkSameJob(Control &world, const Options &options, const Executable &executable) {
+Status checkSameJob(Control &world, const Options &options, const Executable &executable,
+                    const TrustedKeys &trusted) {
   std::span<const uint8_t> bytes = executable.bytes();
   std::string program = hexOf(XXH3_64bits(bytes.data(), bytes.size()));
   float rate = options.hasLearningRate ? options.learningRate : executable.manifest().default_lr();
@@ -181,6 +182,8 @@ Status checkSameJob(Control &world, const Options &options, const Executable &ex
       {"--dump-grads", gradients.empty() ? "none" : gradients, {}},
       {"--checkpoint-dir", options.checkpointDir.empty() ? "none" : options.checkpointDir, {}},
       {"--checkpoint-every", text(options.checkpointEvery), {}},
+      {"--trust", options.trust.empty() ? "none" : trusted.names(), {}},
+      {"--sign-key", options.signKey.empty() ? "none" : "some", {}},
       {"--resume", text(options.resume), {}},
       {"--dry-run", text(options.dryRun), {}},
       {"--spike-factor", options.hasSpikeFactor ? text(options.spikeFactor) : "none", {}},

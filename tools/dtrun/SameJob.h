@@ -4,6 +4,7 @@
 #include "runtime/base/Status.h"
 #include "runtime/comm/Control.h"
 #include "runtime/exec/Loader.h"
+#include "runtime/trust/TrustedKeys.h"
 #include "tools/dtrun/Options.h"
 
 namespace dtc::rt {
@@ -13,8 +14,9 @@ namespace dtc::rt {
 // exchanges need the same dtrun.
 Status checkSameDtrun(Control &world);
 
-// Checks the bytes of the loaded program, the options that change the training, and the libraries
-// that multiply matrices. Errors as above. Collective.
-Status checkSameJob(Control &world, const Options &options, const Executable &executable);
+// Checks the bytes of the loaded program, the keys that are trusted, the options that change the
+// training, and the libraries that multiply matrices. Errors as above. Collective.
+Status checkSameJob(Control &world, const Options &options, const Executable &executable,
+                    const TrustedKeys &trusted);
 
 } // namespace dtc::rt

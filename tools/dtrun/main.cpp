@@ -14,6 +14,7 @@
 #include "runtime/monitor/WatchedComm.h"
 #include "tools/cli/AddressSpace.h"
 #include "tools/cli/EndWithWords.h"
+#include "tools/dtrun/LoadProgram.h"
 #include "tools/dtrun/Options.h"
 #include "tools/dtrun/Restarts.h"
 #include "tools/dtrun/SameJob.h"
@@ -75,7 +76,8 @@ std::string ownPath(const char *fallback) {
 
 int startRanks(int argc, char **argv, const Options &options) {
   std::unique_ptr<Executable> executable;
-  Status status = Executable::load(options.model, executable);
+  TrustedKeys trusted;
+  Status status = loadProgram(options, trusted, executable);
   if (status.ok())
     status = checkRanks(*executable, options, std::max(options.ranks, 1));
   if (!status.ok())
@@ -116,11 +118,12 @@ Status runInWorld(const Options &options, Comm &world, StartUp &startUp, Progres
     DTC_RETURN_IF_ERROR(introduceKeepers(world, *progress));
   startUp.enter(Phase::ReadingProgram);
   std::unique_ptr<Executable> executable;
-  Status loaded = Executable::load(options.model, executable);
+  TrustedKeys trusted;
+  Status loaded = loadProgram(options, trusted, executable);
   if (loaded.ok())
     loaded = checkRanks(*executable, options, world.size());
   DTC_RETURN_IF_ERROR(agree(world, loaded));
-  DTC_RETURN_IF_ERROR(checkSameJob(world, options, *executable));
+  DTC_RETURN_IF_ERROR(checkSameJob(world, options, *executable, trusted));
   // All ranks call this, even if one has --threads.
   int threads = 1;
   DTC_RETURN_IF_ERROR(agree(world, threadsPerRank(world, threads)));

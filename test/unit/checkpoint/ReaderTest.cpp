@@ -2,6 +2,9 @@
 #include "runtime/checkpoint/Verify.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/checkpoint/SignedDigests.h"
+#include "runtime/trust/Digest.h"
+#include "runtime/trust/Signature.h"
 
 #include "test/unit/checkpoint/CheckpointMaker.h"
 #include "test/unit/data/TempFolder.h"
@@ -124,6 +127,93 @@ TEST_F(Reading, ChecksWhatItReads) {
   EXPECT_EQ(status.statusCode(), StatusCode::DataLoss);
   EXPECT_NE(status.message().find("shard-00000.safetensors': bytes 0 to"), std::string::npos)
       << status.message();
+}
+
+// Returns the digests of the checkpoint at `folder`, which is good.
+SignedDigests digestsOf(const std::string &folder) {
+  CheckpointReader reader;
+  EXPECT_TRUE(reader.open(folder).ok());
+  SignedDigests digests{reader.manifestDigest(), {}};
+  std::vector<uint8_t> bytes;
+  for (size_t shard = 0; shard < reader.manifest().shards.size(); ++shard) {
+    digests.shards.emplace_back();
+    for (size_t block = 0; block < reader.manifest().shards[shard].hashes.size(); ++block) {
+      EXPECT_TRUE(reader.readBlock(shard, block, bytes).ok());
+      digests.shards.back().push_back(digestOf(std::as_bytes(std::span(bytes))));
+    }
+  }
+  return digests;
+}
+
+TEST_F(Reading, WithKeysWantsWhatTheySigned) {
+  SecretKey key;
+  ASSERT_TRUE(makeKey(key).ok());
+  writeFile("keys", textOf(key.publicKey()));
+  TrustedKeys trusted;
+  ASSERT_TRUE(trusted.load(path("keys")).ok());
+  makeCheckpoint(path("c"), 4, {tensorOf("w", {7, 5}, 0, 2)}, format::RankMesh({2}));
+  std::string folder = CheckpointFolder::stepPath(path("c"), 4);
+  CheckpointReader reader;
+  std::vector<std::string> problems;
+  auto expectRefused = [&](const std::string &words) {
+    verifyCheckpoint(folder, reader, problems, &trusted);
+    ASSERT_FALSE(problems.empty()) << words;
+    EXPECT_NE(problems[0].find(words), std::string::npos) << problems[0];
+    verifyCheckpoint(folder, reader, problems);
+    EXPECT_TRUE(problems.empty()) << problems[0];
+  };
+  expectRefused("has no signature");
+  const SignedDigests right = digestsOf(folder);
+  ASSERT_TRUE(writeSignedDigests(folder, right, key).ok());
+  verifyCheckpoint(folder, reader, problems, &trusted);
+  EXPECT_TRUE(problems.empty()) << problems[0];
+  expectReads(reader, tensorOf("w", {7, 5}, 1, 3).spec, format::RankMesh({3}), 1);
+
+  SignedDigests wrong = right;
+  wrong.manifest[0] ^= 1;
+  ASSERT_TRUE(writeSignedDigests(folder, wrong, key).ok());
+  expectRefused("manifest.json' is not what was signed");
+  wrong = right;
+  wrong.shards[1][0][63] ^= 1; // a block with the hash of the manifest and other bytes
+  ASSERT_TRUE(writeSignedDigests(folder, wrong, key).ok());
+  expectRefused("are not what was signed");
+  wrong = right;
+  wrong.shards.pop_back();
+  ASSERT_TRUE(writeSignedDigests(folder, wrong, key).ok());
+  expectRefused("has digests of other shards or blocks");
+  wrong = right;
+  wrong.shards[0].clear();
+  ASSERT_TRUE(writeSignedDigests(folder, wrong, key).ok());
+  expectRefused("has digests of other shards or blocks");
+
+  SecretKey other;
+  ASSERT_TRUE(makeKey(other).ok());
+  ASSERT_TRUE(writeSignedDigests(folder, right, other).ok());
+  expectRefused("which is none of the trusted ones");
+}
+
+TEST_F(Reading, RefusesDigestsThatAreNone) {
+  SecretKey key;
+  ASSERT_TRUE(makeKey(key).ok());
+  writeFile("keys", textOf(key.publicKey()));
+  TrustedKeys trusted;
+  ASSERT_TRUE(trusted.load(path("keys")).ok());
+  std::string digest(64, 'a');
+  for (const std::string &words :
+       {std::string("[]"), std::string("{}"), std::string("[[[[[[]]]]]]"),
+        text("{\"format\":\"dtc.signed-checkpoint/2\",\"manifest\":\"", digest,
+             "\",\"shards\":[]}"),
+        text("{\"format\":\"dtc.signed-checkpoint/1\",\"manifest\":\"a\",\"shards\":[]}"),
+        text("{\"format\":\"dtc.signed-checkpoint/1\",\"manifest\":\"", digest,
+             "\",\"shards\":[1]}"),
+        text("{\"format\":\"dtc.signed-checkpoint/1\",\"manifest\":\"", digest,
+             "\",\"shards\":[[1]]}")}) {
+    writeFile("signed.json", words);
+    writeFile("signed.json.minisig", sign(std::as_bytes(std::span(words)), "", key));
+    SignedDigests digests;
+    Status status = readSignedDigests(folder, trusted, digest, digests);
+    EXPECT_EQ(status.statusCode(), StatusCode::DataLoss) << words;
+  }
 }
 
 } // namespace
