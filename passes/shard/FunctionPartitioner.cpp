@@ -10,6 +10,7 @@
 #include "dialects/graph/ShapeOps.h"
 #include "dialects/graph/StateOps.h"
 #include "dialects/graph/Unfinished.h"
+#include "passes/shard/PlacedAttention.h"
 #include "passes/shard/Reshard.h"
 #include "passes/shard/RingAttention.h"
 #include "passes/shard/SplitAttention.h"
@@ -423,7 +424,7 @@ LogicalResult FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInt
     return failure();
   if (splitsQueries(rule, *split))
     if (LogicalResult possible = checkSplitQueries(&op);
-        failed(possible) || rule.isCausal || passesKeys(op))
+        failed(possible) || rule.isCausal || passesKeys(op) || PlacedAttention::isFor(&op))
       return failed(possible) ? failure() : rewriteSplitAttention(op, rule, *split);
   // Gives the collectives of the operands the role of experts if the op has a loop over the
   // capacity of experts: these tensors are the inputs or results of experts, whichever op causes
@@ -471,8 +472,8 @@ constexpr unsigned kQuery = 0, kKey = 1, kValue = 2, kOut = 3, kLse = 4, kDout =
 } // namespace
 
 // Attention whose queries are split becomes several: of keys that the rank has and of all of them
-// (SplitAttention), or of those that pass by (RingAttention). Gradients of keys and values that
-// other ranks own are added up where these are.
+// (SplitAttention), of all of them by their positions (PlacedAttention), or of those that pass by
+// (RingAttention). Gradients of keys and values that other ranks own are added up where these are.
 LogicalResult FunctionPartitioner::rewriteSplitAttention(Operation &op, const graph::OpRule &rule,
                                                          ArrayRef<int> split) {
   Placement ofQueries = replicated(mesh);
@@ -504,9 +505,13 @@ LogicalResult FunctionPartitioner::rewriteSplitAttention(Operation &op, const gr
     for (Operation *each : sum.ops)
       markUnfinished(each, placement);
   };
-  auto sinks = [&](graph::AttentionOp attention) {
-    return attention.getSinks() ? local(attention.getSinksMutable()[0].getOperandNumber())
-                                : Value();
+  // Returns the rank's part of an optional operand, which may not be there.
+  auto optional = [&](MutableOperandRange operand) {
+    return operand.empty() ? Value() : local(operand[0].getOperandNumber());
+  };
+  auto sinks = [&](graph::AttentionOp attention) { return optional(attention.getSinksMutable()); };
+  auto scores = [&](auto attention) -> PlacedAttention::Scores {
+    return {optional(attention.getLengthsMutable()), optional(attention.getSlopesMutable())};
   };
   auto grad = dyn_cast<graph::AttentionGradOp>(op);
   auto saved = [&]() -> AttentionParts::Saved {
@@ -530,6 +535,26 @@ LogicalResult FunctionPartitioner::rewriteSplitAttention(Operation &op, const gr
     set(0, made.dq, placements[0]);
     set(kKey, made.dk.value, ofOwn[kKey]);
     set(kValue, made.dv.value, ofOwn[kValue]);
+    return success();
+  }
+  if (PlacedAttention::isFor(&op)) {
+    PlacedAttention attention(builder, op.getLoc(), tokens);
+    if (auto forward = dyn_cast<graph::AttentionOp>(op)) {
+      auto [out, lse] = attention.forward(forward, local(kQuery), local(kKey), local(kValue),
+                                          sinks(forward), scores(forward));
+      set(0, out, placements[0]);
+      set(1, lse, placements[1]);
+      return success();
+    }
+    PlacedAttention::Gradients made =
+        attention.backward(grad, saved(), local(kKey), local(kValue), scores(grad));
+    for (graph::AttentionGradOp run : made.runs)
+      markUnfinished(run, placements);
+    mark(made.dk, placements[kKey]);
+    mark(made.dv, placements[kValue]);
+    set(0, made.dq, placements[0]);
+    set(kKey, made.dk.value, placements[kKey]);
+    set(kValue, made.dv.value, placements[kValue]);
     return success();
   }
   SplitAttention attention(builder, op.getLoc(), tokens);

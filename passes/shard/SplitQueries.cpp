@@ -3,6 +3,7 @@
 
 #include "dialects/graph/GradientOps.h"
 #include "dialects/graph/NnOps.h"
+#include "passes/shard/PlacedAttention.h"
 
 #include "llvm/ADT/StringSwitch.h"
 
@@ -26,25 +27,32 @@ static std::string wordsOf(StringRef name, bool isCausal) {
 // its queries is known to be right: a new one is refused until it is named here.
 template <typename Op> static std::string whyWhole(Op op, graph::KeyTravel travel) {
   constexpr StringLiteral operands[] = {"q", "k", "v", "out", "lse", "dout", "dlse", "sinks"};
-  constexpr StringLiteral ofAllKeys[] = {"lengths", "bias"}; // where each rank has them in order
+  constexpr StringLiteral ofAllKeys[] = {"lengths", "slopes"}; // where each rank has all keys
   constexpr StringLiteral attributes[] = {"causal", "scale",   "soft_cap",
                                           "id",     "windows", "operandSegmentSizes"};
+  constexpr StringLiteral ofPositions[] = {"sliding", "prefix"}; // there, too
   bool isCausal = op.getCausal(), passes = travel == graph::KeyTravel::Ring;
   for (NamedAttribute each : op->getAttrs()) {
     StringRef name = each.getName().getValue();
     bool isNothing = name == "dropout" && op.getDropout().isZero();
-    if (!name.contains('.') && !isNothing && !llvm::is_contained(attributes, name))
+    bool isKnown =
+        llvm::is_contained(attributes, name) || (!passes && llvm::is_contained(ofPositions, name));
+    if (!name.contains('.') && !isNothing && !isKnown)
       return "has " + wordsOf(name, isCausal);
   }
   for (unsigned index = 0; index < op->getNumOperands(); ++index) {
     StringRef name = op.getOperandName(index);
-    if (!llvm::is_contained(operands, name) &&
-        (isCausal || passes || !llvm::is_contained(ofAllKeys, name)))
+    // Bias of a rank's queries is in their order, unless masks need to know of several runs.
+    bool isBias = name == "bias" && !isCausal && !PlacedAttention::isFor(op);
+    bool isKnown = llvm::is_contained(operands, name) ||
+                   (!passes && (isBias || llvm::is_contained(ofAllKeys, name)));
+    if (!isKnown)
       return "has " + wordsOf(name, isCausal);
   }
   auto tokensOf = [](Value x) { return cast<RankedTensorType>(x.getType()).getDimSize(1); };
-  if (isCausal && tokensOf(op.getQ()) != tokensOf(op.getK()))
-    return "is causal with other keys than queries";
+  if ((isCausal || PlacedAttention::isFor(op)) && tokensOf(op.getQ()) != tokensOf(op.getK()))
+    return isCausal ? "is causal with other keys than queries"
+                    : "has a window or slopes with other keys than queries";
   return "";
 }
 

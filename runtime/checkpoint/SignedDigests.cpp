@@ -52,9 +52,8 @@ Status parseDigests(std::string_view words, SignedDigests &digests) {
 
 Status writeSignedDigests(const std::string &folder, const SignedDigests &digests,
                           const SecretKey &key) {
-  Json root = {{"format", kSignedFormat},
-               {"manifest", digests.manifest},
-               {"shards", digests.shards}};
+  Json root = {
+      {"format", kSignedFormat}, {"manifest", digests.manifest}, {"shards", digests.shards}};
   std::string words = root.dump() + "\n", path = text(folder, "/", kSignedFile);
   DTC_RETURN_IF_ERROR(writeFile(path, words));
   return writeFile(signaturePath(path),

@@ -88,9 +88,8 @@ Status decrypt(const std::string &path, const std::string *password, SecretBytes
   for (size_t i = 0; i < part.size(); ++i)
     part[i] ^= stream[i];
   sodium_memzero(stream.data(), stream.size());
-  return checksumOf(bytes) == bytes.part.checksum
-             ? Status()
-             : noKey(path, "does not open with this password");
+  return checksumOf(bytes) == bytes.part.checksum ? Status()
+                                                  : noKey(path, "does not open with this password");
 }
 
 } // namespace

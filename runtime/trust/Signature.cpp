@@ -45,8 +45,7 @@ std::vector<uint8_t> withComment(const Signature &signature, std::string_view co
 
 Signature signBytes(std::span<const uint8_t> bytes, const SecretKey &key) {
   Signature signature;
-  (void)crypto_sign_detached(signature.data(), nullptr, bytes.data(), bytes.size(),
-                             key.key.data());
+  (void)crypto_sign_detached(signature.data(), nullptr, bytes.data(), bytes.size(), key.key.data());
   return signature;
 }
 
@@ -88,16 +87,14 @@ Status checkSignature(const std::string &path, std::span<const std::byte> bytes,
   if (std::memcmp(contents.algorithm, "ED", 2) != 0)
     return refuse("is a signature by an unknown algorithm");
   comment.remove_prefix(kTrusted.size());
-  auto key = std::find_if(keys.begin(), keys.end(), [&](const PublicKey &each) {
-    return each.number == contents.number;
-  });
+  auto key = std::find_if(keys.begin(), keys.end(),
+                          [&](const PublicKey &each) { return each.number == contents.number; });
   if (key == keys.end())
-    return refuse(text("is of the key ", nameOf(contents.number),
-                       ", which is none of the trusted ones"));
+    return refuse(
+        text("is of the key ", nameOf(contents.number), ", which is none of the trusted ones"));
   // Keys of the same number are no error: each of them may have signed.
   for (; key != keys.end(); ++key)
-    if (key->number == contents.number &&
-        isOf(contents.signature, longHashOf(bytes), *key) &&
+    if (key->number == contents.number && isOf(contents.signature, longHashOf(bytes), *key) &&
         isOf(both, withComment(contents.signature, comment), *key))
       return {};
   return Status::dataLoss(text("'", path, "' is not what the key ", nameOf(contents.number),

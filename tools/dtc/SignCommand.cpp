@@ -123,21 +123,21 @@ rt::Status runSign(const SignOptions &options) {
 
 void addSign(CLI::App &app, int &exitCode) {
   CLI::App *command = app.add_subcommand(
-      "sign", "Signs programs and checkpoints, so that dtrun --trust loads them, and makes keys; "
-              "keys and signatures are those of minisign\n\nExamples:\n"
-              "  dtc sign --new-key team\n  dtc sign model.dte checkpoints/step-100 --key team.key\n"
-              "  dtrun model.dte --data train.bin --trust team.pub");
+      "sign",
+      "Signs programs and checkpoints, so that dtrun --trust loads them, and makes keys; "
+      "keys and signatures are those of minisign\n\nExamples:\n"
+      "  dtc sign --new-key team\n  dtc sign model.dte checkpoints/step-100 --key team.key\n"
+      "  dtrun model.dte --data train.bin --trust team.pub");
   auto options = std::make_shared<SignOptions>();
   CLI::Option *paths =
       command
           ->add_option("PATH", options->paths,
                        "programs (.dte), or checkpoints (step-N of dtrun --checkpoint-dir)")
           ->check(notEmpty());
-  CLI::Option *key = command
-                         ->add_option("--key", options->key,
-                                      "the secret key, which dtc or minisign has made")
-                         ->check(notEmpty())
-                         ->type_name("FILE");
+  CLI::Option *key =
+      command->add_option("--key", options->key, "the secret key, which dtc or minisign has made")
+          ->check(notEmpty())
+          ->type_name("FILE");
   command
       ->add_option("--password-file", options->passwordFile,
                    "a file whose first line is the password of the secret key")

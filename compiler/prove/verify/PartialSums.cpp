@@ -115,14 +115,23 @@ std::optional<Fault> checkKeys(const ProgramState &state) {
   const format::Instruction &instruction = *state.at.source->source;
   const format::AttentionGrad *grad = instruction.op_as_AttentionGrad();
   const format::Attention *op = grad ? grad->forward() : instruction.op_as_Attention();
-  if (!op || op->lengths() == format::noBuffer)
+  if (!op)
     return std::nullopt;
-  AxisSet parts = axesOf(state, op->lengths()) & state.initial.contextAxes();
+  AxisSet parts = 0;
+  if (op->lengths() != format::noBuffer)
+    parts |= axesOf(state, op->lengths()) & state.initial.contextAxes();
+  if (op->starts() != format::noBuffer) {
+    AxisSet starts = axesOf(state, op->starts()) & state.initial.contextAxes();
+    if (AxisSet same = axesWithout(axesOf(state, op->q()) & state.initial.contextAxes(), starts))
+      return state.at.fail("values", text("takes queries that differ along ", state.namesOf(same),
+                                          " for ones at the same positions"));
+    parts |= starts;
+  }
   AxisSet apart = parts & (axesOf(state, op->k()) | axesOf(state, op->v()));
   if (!apart || (hasPassedOn(state, op->k()) && hasPassedOn(state, op->v())))
     return std::nullopt;
   return state.at.fail("values",
-                       text("reads as many keys as lengths say that differ along ",
+                       text("reads as many keys as lengths or positions say that differ along ",
                             state.namesOf(apart), ", where ", state.steps.bufferName(op->k()),
                             " or ", state.steps.bufferName(op->v()), " was not gathered"));
 }

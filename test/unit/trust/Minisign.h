@@ -11,7 +11,8 @@ inline constexpr const char *publicKey =
 inline constexpr const char *secretKey =
     "untrusted comment: minisign encrypted secret key\n"
     "RWQAAEIyAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAC1FvwYQDgVSe8r8o2mh/"
-    "AIVm6c84SOsBEpJJyyzirYV4xEXjOCrNLnBFC+msJ5YCQ2cHEjOfxD0wWxrRAIP/lcaJoQIMnbWPAAAAAAAAAAAAAAAAAAAA"
+    "AIVm6c84SOsBEpJJyyzirYV4xEXjOCrNLnBFC+msJ5YCQ2cHEjOfxD0wWxrRAIP/"
+    "lcaJoQIMnbWPAAAAAAAAAAAAAAAAAAAA"
     "AAAAAAAAAAAAAAAAAAAAAAA=\n";
 
 inline constexpr const char *signature =

@@ -57,9 +57,9 @@ TEST_F(Signatures, OfUnknownKeysAreRefused) {
   SecretKey other;
   ASSERT_TRUE(makeKey(other).ok());
   std::string signature = sign(bytesOf("hello\n"), "", other);
-  EXPECT_EQ(check("hello\n", signature).message(),
-            "'f.minisig' is of the key " + nameOf(other.number) +
-                ", which is none of the trusted ones");
+  EXPECT_EQ(check("hello\n", signature).message(), "'f.minisig' is of the key " +
+                                                       nameOf(other.number) +
+                                                       ", which is none of the trusted ones");
   keys.push_back(other.publicKey());
   EXPECT_TRUE(check("hello\n", signature).ok());
   // A key that only has the number of a trusted one.

@@ -118,6 +118,57 @@ exec.program @step mesh ["dp", "cp"] sizes [2, 2] streams 3 events 6 {
 }
 )";
 
+// Two ranks gather keys, of which each of their queries sees those of a window: attention knows the
+// positions of the rank's queries.
+constexpr const char *kPlaced = R"(
+exec.program @step mesh ["cp"] sizes [2] {
+  %w = exec.buffer "w" parameter f32 64 bytes persistent
+  exec.parameter "w" %w global [4, 4] stored [4, 4] local [4, 4] axes [[], []] init zeros
+  %x = exec.buffer "x" input f32 64 bytes persistent
+  exec.input "x" %x shape [1, 1, 4, 4] axes [[], [], [0], []]
+  %lr = exec.buffer "lr" input f32 4 bytes persistent
+  exec.scalar base_lr %lr
+  exec.kernel @starts buffers [8] scalars 1
+  exec.kernel @multiply buffers [64, 64, 64]
+  exec.kernel @sum buffers [64, 4]
+  %starts = exec.buffer "starts" temporary i32 8 bytes
+  %q = exec.buffer "q" activation f32 64 bytes
+  %k = exec.buffer "k" activation f32 64 bytes
+  %all = exec.buffer "all" activation f32 128 bytes
+  %o = exec.buffer "o" activation f32 64 bytes
+  %l = exec.buffer "l" activation f32 16 bytes
+  %z = exec.buffer "z" activation f32 64 bytes
+  %s = exec.buffer "s" activation f32 16 bytes
+  %dq = exec.buffer "dq" activation f32 64 bytes
+  %dk = exec.buffer "dk" activation f32 128 bytes
+  %dv = exec.buffer "dv" activation f32 128 bytes
+  %own = exec.buffer "own" activation f32 64 bytes
+  %dw = exec.buffer "grad w" gradient f32 64 bytes
+  exec.gradient "w" %dw global [4, 4] stored [4, 4] local [4, 4] axes [[], []] init zeros
+  %loss = exec.buffer "loss" output f32 4 bytes persistent
+  exec.output loss %loss
+  exec.task @step {
+    exec.launch @multiply(%x, %w) to (%q) range 1
+    exec.launch @multiply(%x, %w) to (%k) range 1
+    exec.collective all_gather sum %k to %all axes [0] count 16 "k" activation
+    exec.launch @starts() to (%starts) range 1 scalars [#exec.rank_scalar<0 + 4 * axis 0>]
+    exec.attention %q, %all, %all starts %starts to %o, %l batch 1 queries 4 keys 8 heads 1 kv_heads 1 head_dim 4 causal window 3 scale 1.0
+    exec.gemm %o, %w to %z sizes [4, 4, 4] strides [4, 4, 4]
+    exec.launch @sum(%z) to (%loss) range 1 shares [1]
+    exec.collective all_reduce sum %loss to %loss axes [0] count 1 "loss" control
+    exec.attention_grad %q, %all, %all, %o, %l, %z starts %starts to %dq, %dk, %dv scratch %s batch 1 queries 4 keys 8 heads 1 kv_heads 1 head_dim 4 causal window 3 scale 1.0
+    exec.collective reduce_scatter sum %dk to %own axes [0] count 16 "dk" activation
+    exec.gemm %x transposed, %own to %dw sizes [4, 4, 4] strides [4, 4, 4]
+    exec.collective all_reduce sum %dw to %dw axes [0] count 16 "grad w" gradient
+  }
+  exec.task @update {
+    exec.gemm %dw, %lr to %w sizes [16, 1, 1] strides [1, 1, 1] alpha -1.0 beta 1.0
+  }
+  exec.entry train order [@step, @update]
+  exec.entry gradients order [@step]
+}
+)";
+
 const std::string kReturn =
     "exec.collective all_to_all sum %y to %back axes [0] count 8 \"y\" activation";
 const std::string kSum =
@@ -240,6 +291,32 @@ const test::Broken kBrokenRing[] = {
      "mixes activations along cp, where ranks have tokens of their own"},
 };
 
+const std::string kPlacedAttention =
+    "exec.attention %q, %all, %all starts %starts to %o, %l batch 1 queries 4 keys 8";
+const std::string kPositions = "scalars [#exec.rank_scalar<0 + 4 * axis 0>]";
+
+const test::Broken kBrokenPlaces[] = {
+    // Each rank takes its queries for the first ones.
+    {"PositionsOfTheFirstRank",
+     kPlaced,
+     {{kPositions, "scalars [#exec.rank_scalar<0>]"}},
+     "rank 0, task 'step', micro-batch 0, instruction 4, attention: takes queries that differ "
+     "along cp for ones at the same positions"},
+    // The positions are those of gathered keys.
+    {"KeysOfTheRankAlone",
+     kPlaced,
+     {{kPlacedAttention,
+       "exec.attention %q, %k, %k starts %starts to %o, %l batch 1 queries 4 keys 4"}},
+     "rank 0, task 'step', micro-batch 0, instruction 4, attention: reads as many keys as lengths "
+     "or positions say that differ along cp, where 'k' (buffer "},
+};
+
+TEST(PartsOfSequences, MeetGatheredKeysByTheirPositions) {
+  test::Packed packed = test::manifestOf(kPlaced);
+  EXPECT_EQ(format::verifyManifest(*packed, "m.dte").message(), "");
+  EXPECT_EQ(test::textOf(verifyPrograms(*packed).fault), "");
+}
+
 TEST(PartsOfSequences, PassRoundARing) {
   test::Packed packed = test::manifestOf(kRing);
   EXPECT_EQ(format::verifyManifest(*packed, "m.dte").message(), "");
@@ -257,6 +334,9 @@ class ContextRule : public testing::TestWithParam<test::Broken> {};
 TEST_P(ContextRule, IsNamedWithItsLocationWhereItIsBroken) { test::expectFault(GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(OfSequences, ContextRule, testing::ValuesIn(kBroken),
+                         [](const auto &info) { return std::string(info.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(OfPlaces, ContextRule, testing::ValuesIn(kBrokenPlaces),
                          [](const auto &info) { return std::string(info.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(OfRings, ContextRule, testing::ValuesIn(kBrokenRing),
