@@ -295,7 +295,7 @@ const std::string kPlacedAttention =
     "exec.attention %q, %all, %all starts %starts to %o, %l batch 1 queries 4 keys 8";
 const std::string kPositions = "scalars [#exec.rank_scalar<0 + 4 * axis 0>]";
 
-const test::Broken kBrokenPlaces[] = {
+const test::Broken kBrokenGathered[] = {
     // Each rank takes its queries for the first ones.
     {"PositionsOfTheFirstRank",
      kPlaced,
@@ -336,7 +336,7 @@ TEST_P(ContextRule, IsNamedWithItsLocationWhereItIsBroken) { test::expectFault(G
 INSTANTIATE_TEST_SUITE_P(OfSequences, ContextRule, testing::ValuesIn(kBroken),
                          [](const auto &info) { return std::string(info.param.name); });
 
-INSTANTIATE_TEST_SUITE_P(OfPlaces, ContextRule, testing::ValuesIn(kBrokenPlaces),
+INSTANTIATE_TEST_SUITE_P(OfPlaces, ContextRule, testing::ValuesIn(kBrokenGathered),
                          [](const auto &info) { return std::string(info.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(OfRings, ContextRule, testing::ValuesIn(kBrokenRing),
