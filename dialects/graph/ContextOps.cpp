@@ -22,6 +22,10 @@ LogicalResult ChunkStartsOp::verify() {
       within && (within->size() != 2 || (*within)[0] > (*within)[1]))
     return emitOpError() << "'within' is [" << *within
                          << "], but a least and a most number are wanted";
+  if (std::optional<ArrayRef<int64_t>> turned = getTurned(); // chunk_starts_c5
+      turned && (turned->size() != 2 || (*turned)[0] < 0 || (*turned)[0] >= (*turned)[1]))
+    return emitOpError() << "'turned' is [" << *turned
+                         << "], but a number from 0 to below a second one is wanted";
   return checkWindows(*this, getWindows()); // chunk_starts_c3
 }
 
@@ -39,6 +43,14 @@ SmallVector<Value> ChunkStartsOp::buildPoint(OpBuilder &builder, Location loc, V
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(element, value));
   };
+  if (std::optional<ArrayRef<int64_t>> turned = getTurned()) {
+    Value of = constant((*turned)[1]);
+    Value within = arith::RemUIOp::create(builder, loc, chunk, of);
+    Value first = arith::SubIOp::create(builder, loc, chunk, within);
+    within = arith::AddIOp::create(builder, loc, within, constant((*turned)[0]));
+    chunk = arith::AddIOp::create(builder, loc, first,
+                                  arith::RemUIOp::create(builder, loc, within, of));
+  }
   Value start = arith::MulIOp::create(builder, loc, chunk, constant(getSize()));
   if (int64_t offset = getOffset())
     start = arith::AddIOp::create(builder, loc, start, constant(offset));

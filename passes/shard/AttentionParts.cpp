@@ -47,6 +47,32 @@ graph::AttentionGradOp AttentionParts::attendBack(graph::AttentionGradOp op, con
       op.getSoftCapAttr(), op.getScaleAttr(), op.getDropoutAttr(), op.getIdAttr(), ArrayAttr());
 }
 
+AttentionParts::Result AttentionParts::attendAt(graph::AttentionOp op, Value q, Value k, Value v,
+                                                Value sinks, const Scores &scores,
+                                                Value starts) const {
+  SmallVector<int64_t> shape(typeIn(q).getShape());
+  RankedTensorType lse =
+      RankedTensorType::get({shape[0], shape[2], shape[1]}, builder.getF32Type());
+  shape[3] = typeIn(v).getDimSize(3);
+  auto attention = graph::AttentionOp::create(
+      builder, loc, typeIn(q).clone(shape), lse, q, k, v, sinks, scores.lengths, /*bias=*/Value(),
+      scores.slopes, /*documents=*/Value(), starts, /*seed=*/Value(), /*step=*/Value(),
+      op.getCausalAttr(), op.getSlidingAttr(), op.getPrefixAttr(), op.getSoftCapAttr(),
+      op.getScaleAttr(), op.getDropoutAttr(), IntegerAttr(), ArrayAttr());
+  return {attention.getResult(), attention.getLse()};
+}
+
+graph::AttentionGradOp AttentionParts::attendBackAt(graph::AttentionGradOp op, const Saved &saved,
+                                                    Value k, Value v, const Scores &scores,
+                                                    Value starts) const {
+  return graph::AttentionGradOp::create(
+      builder, loc, saved.q.getType(), k.getType(), v.getType(), /*dbias=*/Type(), saved.q, k, v,
+      saved.out, saved.lse, saved.dout, saved.dlse, scores.lengths, /*bias=*/Value(), scores.slopes,
+      /*documents=*/Value(), starts, /*seed=*/Value(), /*step=*/Value(), op.getCausalAttr(),
+      op.getSlidingAttr(), op.getPrefixAttr(), op.getSoftCapAttr(), op.getScaleAttr(),
+      op.getDropoutAttr(), op.getIdAttr(), ArrayAttr());
+}
+
 AttentionParts::Result AttentionParts::join(const Result &a, const Result &b) const {
   RankedTensorType ofLse = typeIn(b.lse);
   auto point = [&](graph::PointFunction function, Value x, ArrayRef<double> parameters = {}) {
@@ -133,15 +159,19 @@ AttentionParts::Saved AttentionParts::partOf(const Saved &saved, int64_t index,
 }
 
 Value AttentionParts::startsOf(const graph::DimSplit &split, int64_t samples, int64_t tokens,
-                               int64_t piece, int64_t offset, ArrayRef<int64_t> within) const {
+                               int64_t piece, int64_t offset, ArrayRef<int64_t> within,
+                               ArrayRef<int64_t> turned) const {
   Type i32 = builder.getI32Type();
   constexpr unsigned kChunkLoop = 1;
+  auto listOrNone = [&](ArrayRef<int64_t> numbers) {
+    return numbers.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(numbers);
+  };
   ArrayAttr windows = builder.getArrayAttr(
       graph::getWindow(builder.getContext(), kChunkLoop, split, split.parts * split.pieces));
   Value starts = graph::ChunkStartsOp::create(
       builder, loc, RankedTensorType::get({samples, split.pieces}, i32),
       builder.getI64IntegerAttr(tokens / split.pieces), builder.getI64IntegerAttr(offset),
-      within.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(within), windows);
+      listOrNone(within), listOrNone(turned), windows);
   return shaped(partOf(starts, kChunkLoop, piece, split.pieces), {samples});
 }
 

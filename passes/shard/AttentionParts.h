@@ -23,6 +23,11 @@ public:
   struct Saved {
     mlir::Value q, out, lse, dout, dlse;
   };
+  // Operands that are of samples or heads, and whole on each rank along the sequence; null ones are
+  // not there.
+  struct Scores {
+    mlir::Value lengths, slopes;
+  };
   // A sum of gradients, and the ops that make it.
   struct Sum {
     mlir::Value value;
@@ -49,6 +54,15 @@ public:
   graph::AttentionGradOp attendBack(graph::AttentionGradOp op, const Saved &saved, mlir::Value k,
                                     mlir::Value v, mlir::Value lengths, bool isCausal) const;
 
+  // Attention like `op` of other operands, with its masks and scores by the positions `starts` [2] of
+  // the first query and key. `sinks` may be null.
+  Result attendAt(graph::AttentionOp op, mlir::Value q, mlir::Value k, mlir::Value v,
+                  mlir::Value sinks, const Scores &scores, mlir::Value starts) const;
+  // The gradient of such an attention.
+  graph::AttentionGradOp attendBackAt(graph::AttentionGradOp op, const Saved &saved, mlir::Value k,
+                                      mlir::Value v, const Scores &scores,
+                                      mlir::Value starts) const;
+
   // Joins two parts, out in f32. Of any query `b` has seen a key, `a` may have seen none.
   Result join(const Result &a, const Result &b) const;
 
@@ -70,8 +84,10 @@ public:
 
   // Returns i32 [samples]: the position at which piece `piece` of the rank's `tokens` begins under
   // `split`, plus `offset`; no less and no more than the two numbers of `within`, if there are any.
+  // `turned`, if there, says which other chunk counts for it; see graph.chunk_starts.
   mlir::Value startsOf(const graph::DimSplit &split, int64_t samples, int64_t tokens, int64_t piece,
-                       int64_t offset = 0, llvm::ArrayRef<int64_t> within = {}) const;
+                       int64_t offset = 0, llvm::ArrayRef<int64_t> within = {},
+                       llvm::ArrayRef<int64_t> turned = {}) const;
 
 private:
   mlir::OpBuilder &builder;

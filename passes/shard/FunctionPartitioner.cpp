@@ -65,11 +65,21 @@ FailureOr<Placement> placementOfResult(graph::FuncOp func, unsigned index, const
                        "result", index, mesh);
 }
 
+// Returns true if ranks have tokens of a function's arguments in zigzag order: so they do in all
+// functions of a micro-batch. An update splits parameters along the same axes, in one piece.
+static bool hasZigzagTokens(graph::FuncOp from) {
+  for (unsigned index = 0; index < from.getNumArguments(); ++index)
+    if (auto of = from.getArgAttrOfType<graph::PlacementAttr>(index, kPlacementAttr);
+        of && llvm::any_of(of.getAxes(), [](const AxisPlacement &axis) { return axis.zigzag; }))
+      return true;
+  return false;
+}
+
 FunctionPartitioner::FunctionPartitioner(ModuleOp module, graph::FuncOp from, graph::FuncOp to,
                                          const Mesh &mesh, const Stored &stored,
                                          const ValueRoles &roles, BlockSource &blocks)
     : module(module), from(from), to(to), mesh(mesh), stored(stored), roles(roles), blocks(blocks),
-      builder(to.getContext()) {
+      isZigzag(hasZigzagTokens(from)), builder(to.getContext()) {
   builder.setInsertionPointToEnd(&to.getBody().front());
 }
 
@@ -107,27 +117,36 @@ void FunctionPartitioner::move(ArrayRef<Move> moves) {
       values[move.value] = {local, move.to};
 }
 
-// Returns a placement with tokens in their order, if ranks have those of the function's arguments
-// in zigzag order: in all functions of a micro-batch. An update splits parameters along the same
-// axes, in one piece.
-static Placement inOrder(graph::FuncOp from, const Mesh &mesh, Placement placement) {
-  for (unsigned index = 0; index < from.getNumArguments(); ++index)
-    if (auto of = from.getArgAttrOfType<graph::PlacementAttr>(index, kPlacementAttr);
-        of && llvm::any_of(of.getAxes(), [](const AxisPlacement &axis) { return axis.zigzag; })) {
-      orderTokens(from, mesh, placement);
-      break;
-    }
+// Returns a placement with tokens in the order that ranks have them in.
+Placement FunctionPartitioner::inOrder(Placement placement) const {
+  if (isZigzag)
+    orderTokens(from, mesh, placement);
   return placement;
 }
 
-// Return what operandOf and resultOf return, with tokens in their order.
-static Placement ofOperand(graph::FuncOp from, Operation &op, const graph::OpRule &rule,
-                           size_t operand, ArrayRef<int> split, const Mesh &mesh) {
-  return inOrder(from, mesh, operandOf(&op, rule, operand, split, mesh));
+Placement FunctionPartitioner::ofOperand(Operation &op, const graph::OpRule &rule, size_t operand,
+                                         ArrayRef<int> split) const {
+  return inOrder(operandOf(&op, rule, operand, split, mesh));
 }
-static Placement ofResult(graph::FuncOp from, Operation &op, const graph::OpRule &rule,
-                          size_t result, ArrayRef<int> split, const Mesh &mesh) {
-  return inOrder(from, mesh, resultOf(&op, rule, result, split, mesh));
+
+Placement FunctionPartitioner::ofResult(Operation &op, const graph::OpRule &rule, size_t result,
+                                        ArrayRef<int> split) const {
+  return inOrder(resultOf(&op, rule, result, split, mesh));
+}
+
+// Checks that ranks whose tokens are in zigzag order have as many in both runs: what is padded has
+// one run.
+LogicalResult FunctionPartitioner::checkRuns(Operation &op, Value value,
+                                             const Placement &placement) const {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  for (int64_t dim = 0; isZigzag && type && dim < type.getRank(); ++dim) {
+    graph::DimSplit split = graph::getDimSplit(placement, mesh.sizes, dim);
+    if (split.zigzag >= 0 && type.getDimSize(dim) % (split.parts * split.pieces) != 0)
+      return op.emitOpError("can't split dim ")
+             << dim << " of " << type << " into " << split.parts * split.pieces
+             << " equal runs of tokens in zigzag order; use another tp or cp";
+  }
+  return success();
 }
 
 Value FunctionPartitioner::localAs(Value value, const Placement &placement) {
@@ -435,7 +454,9 @@ LogicalResult FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInt
     role = graph::CollectiveRole::Expert;
   SmallVector<Value> operands;
   for (auto [index, operand] : llvm::enumerate(op.getOperands())) {
-    Placement to = ofOperand(from, op, rule, index, *split, mesh);
+    Placement to = ofOperand(op, rule, index, *split);
+    if (failed(checkRuns(op, operand, to)))
+      return failure();
     operands.push_back(localAs(operand, to,
                                role                     ? *role
                                : isOfBatch(operand, to) ? graph::CollectiveRole::Control
@@ -444,7 +465,9 @@ LogicalResult FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInt
   SmallVector<Type> types;
   SmallVector<Placement> placements;
   for (auto [index, result] : llvm::enumerate(op.getResults())) {
-    placements.push_back(ofResult(from, op, rule, index, *split, mesh));
+    placements.push_back(ofResult(op, rule, index, *split));
+    if (failed(checkRuns(op, result, placements.back())))
+      return failure();
     types.push_back(localType(cast<RankedTensorType>(result.getType()), placements.back(), mesh));
   }
   if (isa<graph::FinishOp, graph::ExchangeOp, graph::WholeMatrixOp>(op)) {
@@ -480,23 +503,23 @@ LogicalResult FunctionPartitioner::rewriteSplitAttention(Operation &op, const gr
   for (auto [axis, choice] : llvm::enumerate(split))
     if (isQueries(rule, choice))
       ofQueries[axis] = AxisPlacement::shard(0);
-  ofQueries = inOrder(from, mesh, ofQueries);
+  ofQueries = inOrder(ofQueries);
   auto owned = [&](Placement placement) {
     for (auto [axis, now] : llvm::enumerate(placement))
       if (ofQueries[axis].isShard())
         now = AxisPlacement::shard(kTokensDim);
-    return inOrder(from, mesh, placement);
+    return inOrder(placement);
   };
   auto local = [&](unsigned index) {
-    return localAs(op.getOperand(index), ofOperand(from, op, rule, index, split, mesh));
+    return localAs(op.getOperand(index), ofOperand(op, rule, index, split));
   };
   auto ownOf = [&](unsigned index) {
-    return localAs(op.getOperand(index), owned(ofOperand(from, op, rule, index, split, mesh)));
+    return localAs(op.getOperand(index), owned(ofOperand(op, rule, index, split)));
   };
   graph::DimSplit tokens = graph::getDimSplit(ofQueries, mesh.sizes, /*dim=*/0);
   SmallVector<Placement> placements, ofOwn;
   for (unsigned index = 0; index < op.getNumResults(); ++index)
-    placements.push_back(ofResult(from, op, rule, index, split, mesh));
+    placements.push_back(ofResult(op, rule, index, split));
   llvm::transform(placements, std::back_inserter(ofOwn), owned);
   auto set = [&](unsigned index, Value value, const Placement &placement) {
     values[op.getResult(index)] = {value, placement};
@@ -510,7 +533,7 @@ LogicalResult FunctionPartitioner::rewriteSplitAttention(Operation &op, const gr
     return operand.empty() ? Value() : local(operand[0].getOperandNumber());
   };
   auto sinks = [&](graph::AttentionOp attention) { return optional(attention.getSinksMutable()); };
-  auto scores = [&](auto attention) -> PlacedAttention::Scores {
+  auto scores = [&](auto attention) -> AttentionParts::Scores {
     return {optional(attention.getLengthsMutable()), optional(attention.getSlopesMutable())};
   };
   auto grad = dyn_cast<graph::AttentionGradOp>(op);
@@ -522,12 +545,13 @@ LogicalResult FunctionPartitioner::rewriteSplitAttention(Operation &op, const gr
     RingAttention attention(builder, op.getLoc(), mesh, tokens.axes.front(), tokens);
     RingAttention::Keys keys{ownOf(kKey), ownOf(kValue)};
     if (auto forward = dyn_cast<graph::AttentionOp>(op)) {
-      auto [out, lse] = attention.forward(forward, local(kQuery), sinks(forward), keys);
+      auto [out, lse] =
+          attention.forward(forward, local(kQuery), sinks(forward), keys, scores(forward));
       set(0, out, placements[0]);
       set(1, lse, placements[1]);
       return success();
     }
-    RingAttention::Gradients made = attention.backward(grad, saved(), keys);
+    RingAttention::Gradients made = attention.backward(grad, saved(), keys, scores(grad));
     for (graph::AttentionGradOp step : made.steps)
       markUnfinished(step, ofOwn);
     mark(made.dk, ofOwn[kKey]);
@@ -595,7 +619,7 @@ void FunctionPartitioner::attachWindows(Operation &op, Operation &local, const g
       if (choice == static_cast<int>(loop))
         ofLoop[axis] = AxisPlacement::shard(0);
     orderHeads(&op, mesh, ofLoop);
-    ofLoop = inOrder(from, mesh, ofLoop);
+    ofLoop = inOrder(ofLoop);
     graph::DimSplit ofDim = graph::getDimSplit(ofLoop, mesh.sizes, 0);
     if (!ofDim.axes.empty())
       windows.push_back(graph::getWindow(op.getContext(), loop, ofDim, rule.loops[loop].size));

@@ -95,6 +95,13 @@ private:
   // Moves a tensor that is not a stack.
   mlir::Value moved(mlir::OpBuilder &at, const PlacedValue &value, mlir::RankedTensorType global,
                     const Placement &to, graph::CollectiveRole role) const;
+  Placement inOrder(Placement placement) const;
+  Placement ofOperand(mlir::Operation &op, const graph::OpRule &rule, size_t operand,
+                      llvm::ArrayRef<int> split) const;
+  Placement ofResult(mlir::Operation &op, const graph::OpRule &rule, size_t result,
+                     llvm::ArrayRef<int> split) const;
+  mlir::LogicalResult checkRuns(mlir::Operation &op, mlir::Value value,
+                                const Placement &placement) const;
   void gatherOperands(mlir::Operation &op);
   mlir::LogicalResult rewrite(mlir::Operation &op);
   void rewriteGet(graph::GetOp get);
@@ -116,6 +123,7 @@ private:
   const Stored &stored;
   const ValueRoles &roles;
   BlockSource &blocks;
+  bool isZigzag; // ranks have tokens in zigzag order
   mlir::OpBuilder builder;
   bool gathersForUses = false;
   llvm::DenseMap<mlir::Value, PlacedValue> values;

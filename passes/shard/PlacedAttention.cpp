@@ -6,8 +6,7 @@ using namespace mlir;
 namespace dtc {
 
 template <typename Op> static bool countsPositions(Op op) {
-  return op.getSliding() || op.getPrefix() || op.getSlopes() ||
-         (op.getCausal() && op.getLengths());
+  return op.getSliding() || op.getPrefix() || op.getSlopes() || (op.getCausal() && op.getLengths());
 }
 
 bool PlacedAttention::isFor(Operation *attention) {
@@ -25,38 +24,27 @@ Value PlacedAttention::startsOf(Value q, int64_t run) const {
 }
 
 AttentionParts::Result PlacedAttention::forward(graph::AttentionOp op, Value q, Value k, Value v,
-                                                Value sinks, const Scores &scores) const {
+                                                Value sinks,
+                                                const AttentionParts::Scores &scores) const {
   SmallVector<Value> outs, lses;
   for (int64_t run = 0; run < split.pieces; ++run) {
-    Value part = parts.partOf(q, 1, run, split.pieces);
-    SmallVector<int64_t> shape(AttentionParts::shapeOf(part));
-    auto lse = RankedTensorType::get({shape[0], shape[2], shape[1]}, builder.getF32Type());
-    shape[3] = AttentionParts::shapeOf(v)[3];
-    auto attention = graph::AttentionOp::create(
-        builder, loc, RankedTensorType::get(shape, AttentionParts::elementOf(q)), lse, part, k, v,
-        sinks, scores.lengths, /*bias=*/Value(), scores.slopes, /*documents=*/Value(),
-        startsOf(q, run), /*seed=*/Value(), /*step=*/Value(), op.getCausalAttr(),
-        op.getSlidingAttr(), op.getPrefixAttr(), op.getSoftCapAttr(), op.getScaleAttr(),
-        op.getDropoutAttr(), IntegerAttr(), ArrayAttr());
-    outs.push_back(attention.getResult());
-    lses.push_back(attention.getLse());
+    auto [out, lse] = parts.attendAt(op, parts.partOf(q, 1, run, split.pieces), k, v, sinks, scores,
+                                     startsOf(q, run));
+    outs.push_back(out);
+    lses.push_back(lse);
   }
   return {parts.joined(outs, 1), parts.joined(lses, 2)};
 }
 
 PlacedAttention::Gradients PlacedAttention::backward(graph::AttentionGradOp op,
                                                      const AttentionParts::Saved &saved, Value k,
-                                                     Value v, const Scores &scores) const {
+                                                     Value v,
+                                                     const AttentionParts::Scores &scores) const {
   Gradients made;
   SmallVector<Value> dqs;
   for (int64_t run = 0; run < split.pieces; ++run) {
-    AttentionParts::Saved part = parts.partOf(saved, run, split.pieces);
-    auto grad = graph::AttentionGradOp::create(
-        builder, loc, part.q.getType(), k.getType(), v.getType(), /*dbias=*/Type(), part.q, k, v,
-        part.out, part.lse, part.dout, part.dlse, scores.lengths, /*bias=*/Value(), scores.slopes,
-        /*documents=*/Value(), startsOf(saved.q, run), /*seed=*/Value(), /*step=*/Value(),
-        op.getCausalAttr(), op.getSlidingAttr(), op.getPrefixAttr(), op.getSoftCapAttr(),
-        op.getScaleAttr(), op.getDropoutAttr(), op.getIdAttr(), ArrayAttr());
+    auto grad = parts.attendBackAt(op, parts.partOf(saved, run, split.pieces), k, v, scores,
+                                   startsOf(saved.q, run));
     made.runs.push_back(grad);
     dqs.push_back(grad.getDq());
     parts.add(made.dk, grad.getDk());

@@ -11,11 +11,6 @@ namespace dtc {
 // its first query (`starts` of graph.attention). Kernels skip the keys that a run does not see.
 class PlacedAttention {
 public:
-  // Operands that are of samples or heads and whole on each rank along the sequence; null ones are
-  // not there.
-  struct Scores {
-    mlir::Value lengths, slopes;
-  };
   // Gradients of the rank's queries, and of all keys and values as far as these queries make them.
   struct Gradients {
     mlir::Value dq;
@@ -25,23 +20,21 @@ public:
 
   // `split` says how the ranks split the queries.
   PlacedAttention(mlir::OpBuilder &builder, mlir::Location loc, const graph::DimSplit &split)
-      : builder(builder), loc(loc), parts(builder, loc), split(split) {}
+      : parts(builder, loc), split(split) {}
 
   // Returns true if an attention or its gradient has masks or scores of that kind.
   static bool isFor(mlir::Operation *attention);
 
   // Returns what the rank has of the results of `op`. `sinks` may be null.
   AttentionParts::Result forward(graph::AttentionOp op, mlir::Value q, mlir::Value k, mlir::Value v,
-                                 mlir::Value sinks, const Scores &scores) const;
+                                 mlir::Value sinks, const AttentionParts::Scores &scores) const;
   // Returns what the rank has of the gradients of `op`.
   Gradients backward(graph::AttentionGradOp op, const AttentionParts::Saved &saved, mlir::Value k,
-                     mlir::Value v, const Scores &scores) const;
+                     mlir::Value v, const AttentionParts::Scores &scores) const;
 
 private:
   mlir::Value startsOf(mlir::Value q, int64_t run) const;
 
-  mlir::OpBuilder &builder;
-  mlir::Location loc;
   AttentionParts parts;
   graph::DimSplit split;
 };

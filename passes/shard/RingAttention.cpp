@@ -1,6 +1,8 @@
 // Attention of a rank that has part of the queries, by which the keys of all ranks pass.
 #include "passes/shard/RingAttention.h"
 
+#include "passes/shard/PlacedAttention.h"
+
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 
 using namespace mlir;
@@ -34,7 +36,10 @@ Value RingAttention::lengthsOf(Value q, int64_t step, int64_t run) const {
 }
 
 AttentionParts::Result RingAttention::forward(graph::AttentionOp op, Value q, Value sinks,
-                                              Keys keys) const {
+                                              Keys keys,
+                                              const AttentionParts::Scores &scores) const {
+  if (PlacedAttention::isFor(op))
+    return forwardAt(op, q, sinks, keys, scores);
   bool isCausal = op.getCausal();
   int64_t runs = runsOf(isCausal);
   SmallVector<AttentionParts::Result, 2> all;
@@ -64,8 +69,10 @@ AttentionParts::Result RingAttention::forward(graph::AttentionOp op, Value q, Va
 }
 
 RingAttention::Gradients RingAttention::backward(graph::AttentionGradOp op,
-                                                 const AttentionParts::Saved &saved,
-                                                 Keys keys) const {
+                                                 const AttentionParts::Saved &saved, Keys keys,
+                                                 const AttentionParts::Scores &scores) const {
+  if (PlacedAttention::isFor(op))
+    return backwardAt(op, saved, keys, scores);
   bool isCausal = op.getCausal();
   int64_t runs = runsOf(isCausal);
   Gradients made;
@@ -99,6 +106,15 @@ RingAttention::Gradients RingAttention::backward(graph::AttentionGradOp op,
     }
     parts.add(dq, parts.joined(dqs, 1));
   }
+  finish(made, ownDk, ownDv, keys);
+  parts.round(dq, AttentionParts::elementOf(saved.q));
+  made.dq = dq.value;
+  return made;
+}
+
+// Sends the sums of gradients home, and adds those of the own keys.
+void RingAttention::finish(Gradients &made, const AttentionParts::Sum &ownDk,
+                           const AttentionParts::Sum &ownDv, const Keys &keys) const {
   passOn(made.dk);
   passOn(made.dv);
   for (auto [sum, own] : {std::pair(&made.dk, &ownDk), std::pair(&made.dv, &ownDv)}) {
@@ -106,8 +122,113 @@ RingAttention::Gradients RingAttention::backward(graph::AttentionGradOp op,
     parts.add(*sum, own->value);
     parts.round(*sum, AttentionParts::elementOf(keys.k));
   }
-  parts.round(dq, AttentionParts::elementOf(saved.q));
-  made.dq = dq.value;
+}
+
+// The runs and chunks that may see each other; of each run first the chunk of its own place. Under
+// a causal mask the first run sees no second chunk, all of which are behind all first ones.
+SmallVector<RingAttention::Meeting, 4> RingAttention::meetingsOf(bool isCausal) const {
+  SmallVector<Meeting, 4> meetings;
+  for (int64_t run = 0; run < split.pieces; ++run)
+    for (int64_t turn = 0; turn < split.pieces; ++turn)
+      if (int64_t chunk = (run + turn) % split.pieces; !isCausal || chunk <= run)
+        meetings.push_back({run, chunk});
+  return meetings;
+}
+
+// The positions of the first query of a run, and of the first key of a chunk in step `step`: that
+// of the step-th rank before, whose first chunk is as many places before the rank's own one, and
+// whose second chunk is as many behind it.
+Value RingAttention::placesOf(Value q, int64_t step, const Meeting &meeting) const {
+  int64_t tokens = AttentionParts::shapeOf(q)[1];
+  int64_t by = meeting.chunk == 0 ? (ranks - step) % ranks : step;
+  Value ofQuery = parts.startsOf(split, /*samples=*/1, tokens, meeting.run),
+        ofKey = parts.startsOf(split, /*samples=*/1, tokens, meeting.chunk, /*offset=*/0,
+                               /*within=*/{}, {by, ranks});
+  return parts.joined({ofQuery, ofKey}, 0);
+}
+
+RingAttention::Keys RingAttention::chunkOf(const Keys &keys, int64_t chunk) const {
+  return {parts.partOf(keys.k, 1, chunk, split.pieces),
+          parts.partOf(keys.v, 1, chunk, split.pieces)};
+}
+
+AttentionParts::Result RingAttention::forwardAt(graph::AttentionOp op, Value q, Value sinks,
+                                                Keys keys,
+                                                const AttentionParts::Scores &scores) const {
+  SmallVector<AttentionParts::Result, 2> all(split.pieces);
+  for (int64_t step = 0; step < ranks; ++step) {
+    Keys now = keys;
+    if (step + 1 < ranks)
+      keys = passOn(now, Pass::Forward);
+    for (const Meeting &meeting : meetingsOf(op.getCausal())) {
+      AttentionParts::Result &run = all[meeting.run];
+      Keys chunk = chunkOf(now, meeting.chunk);
+      AttentionParts::Result seen =
+          parts.attendAt(op, parts.partOf(q, 1, meeting.run, split.pieces), chunk.k, chunk.v,
+                         run.out ? Value() : sinks, scores, placesOf(q, step, meeting));
+      run =
+          run.out ? parts.join(seen, run) : seen; // a run's own chunk, the first, has its own keys
+    }
+  }
+  SmallVector<Value> outs, lses;
+  for (const AttentionParts::Result &run : all) {
+    outs.push_back(parts.as(run.out, AttentionParts::elementOf(q)));
+    lses.push_back(run.lse);
+  }
+  return {parts.joined(outs, 1), parts.joined(lses, 2)};
+}
+
+// Joins sums of the chunks of keys.
+AttentionParts::Sum RingAttention::wholeOf(ArrayRef<AttentionParts::Sum> chunks) const {
+  AttentionParts::Sum whole;
+  SmallVector<Value> values;
+  for (const AttentionParts::Sum &chunk : chunks) {
+    values.push_back(chunk.value);
+    whole.ops.append(chunk.ops);
+  }
+  whole.value = parts.joined(values, 1);
+  whole.ops.push_back(whole.value.getDefiningOp());
+  return whole;
+}
+
+RingAttention::Gradients RingAttention::backwardAt(graph::AttentionGradOp op,
+                                                   const AttentionParts::Saved &saved, Keys keys,
+                                                   const AttentionParts::Scores &scores) const {
+  Gradients made;
+  AttentionParts::Sum ownDk, ownDv;
+  SmallVector<AttentionParts::Sum> dqs(split.pieces);
+  for (int64_t step = 0; step < ranks; ++step) {
+    Keys now = keys;
+    if (step + 1 < ranks)
+      keys = passOn(now, Pass::Backward);
+    if (step > 1) {
+      passOn(made.dk);
+      passOn(made.dv);
+    }
+    SmallVector<AttentionParts::Sum> dks(split.pieces), dvs(split.pieces);
+    for (const Meeting &meeting : meetingsOf(op.getCausal())) {
+      Keys chunk = chunkOf(now, meeting.chunk);
+      auto seen = parts.attendBackAt(op, parts.partOf(saved, meeting.run, split.pieces), chunk.k,
+                                     chunk.v, scores, placesOf(saved.q, step, meeting));
+      made.steps.push_back(seen);
+      parts.add(dqs[meeting.run], seen.getDq());
+      parts.add(dks[meeting.chunk], seen.getDk());
+      parts.add(dvs[meeting.chunk], seen.getDv());
+    }
+    for (auto [sum, own, whole] :
+         {std::tuple(&made.dk, &ownDk, wholeOf(dks)), std::tuple(&made.dv, &ownDv, wholeOf(dvs))}) {
+      AttentionParts::Sum &of = step == 0 ? *own : *sum;
+      of.ops.append(whole.ops);
+      parts.add(of, whole.value);
+    }
+  }
+  finish(made, ownDk, ownDv, keys);
+  SmallVector<Value> all;
+  for (AttentionParts::Sum &dq : dqs) {
+    parts.round(dq, AttentionParts::elementOf(saved.q));
+    all.push_back(dq.value);
+  }
+  made.dq = parts.joined(all, 1);
   return made;
 }
 

@@ -17,6 +17,10 @@ namespace dtc {
 // one. So the first run sees C keys or none, the second one C or 2 C: lengths that a rank finds
 // from its coordinate. All ranks have as many pairs of queries and keys in each step.
 //
+// Where masks or scores count positions (PlacedAttention::isFor), each run and each of the two
+// chunks of the keys is an attention that knows the positions of both, also in step 0, and masks
+// decide what it sees. Kernels skip the rest.
+//
 // In the backward pass the sums of the gradients of the keys and values follow these in f32: the
 // rank adds what its queries make and sends the sum on. After n - 1 steps it goes home, where the
 // gradients of step 0 have waited. Source: Liu et al. 2023, arXiv:2310.01889.
@@ -39,11 +43,11 @@ public:
         split(split) {}
 
   // Returns what the rank has of the results of `op`. `sinks` may be null.
-  AttentionParts::Result forward(graph::AttentionOp op, mlir::Value q, mlir::Value sinks,
-                                 Keys keys) const;
+  AttentionParts::Result forward(graph::AttentionOp op, mlir::Value q, mlir::Value sinks, Keys keys,
+                                 const AttentionParts::Scores &scores) const;
   // Returns what the rank has of the gradients of `op`.
-  Gradients backward(graph::AttentionGradOp op, const AttentionParts::Saved &saved,
-                     Keys keys) const;
+  Gradients backward(graph::AttentionGradOp op, const AttentionParts::Saved &saved, Keys keys,
+                     const AttentionParts::Scores &scores) const;
 
 private:
   // The pass in which tensors go round: that of recomputed attention is not the gradient's.
@@ -56,6 +60,21 @@ private:
   void passOn(AttentionParts::Sum &sum) const;
   mlir::Value lengthsOf(mlir::Value q, int64_t step, int64_t run) const;
   int64_t runsOf(bool isCausal) const { return isCausal ? split.pieces : 1; }
+
+  // A run of the queries and a chunk of the keys of one step.
+  struct Meeting {
+    int64_t run, chunk;
+  };
+  llvm::SmallVector<Meeting, 4> meetingsOf(bool isCausal) const;
+  mlir::Value placesOf(mlir::Value q, int64_t step, const Meeting &meeting) const;
+  Keys chunkOf(const Keys &keys, int64_t chunk) const;
+  AttentionParts::Result forwardAt(graph::AttentionOp op, mlir::Value q, mlir::Value sinks,
+                                   Keys keys, const AttentionParts::Scores &scores) const;
+  Gradients backwardAt(graph::AttentionGradOp op, const AttentionParts::Saved &saved, Keys keys,
+                       const AttentionParts::Scores &scores) const;
+  AttentionParts::Sum wholeOf(llvm::ArrayRef<AttentionParts::Sum> chunks) const;
+  void finish(Gradients &made, const AttentionParts::Sum &ownDk, const AttentionParts::Sum &ownDv,
+              const Keys &keys) const;
 
   mlir::OpBuilder &builder;
   mlir::Location loc;

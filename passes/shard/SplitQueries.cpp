@@ -27,25 +27,23 @@ static std::string wordsOf(StringRef name, bool isCausal) {
 // its queries is known to be right: a new one is refused until it is named here.
 template <typename Op> static std::string whyWhole(Op op, graph::KeyTravel travel) {
   constexpr StringLiteral operands[] = {"q", "k", "v", "out", "lse", "dout", "dlse", "sinks"};
-  constexpr StringLiteral ofAllKeys[] = {"lengths", "slopes"}; // where each rank has all keys
-  constexpr StringLiteral attributes[] = {"causal", "scale",   "soft_cap",
-                                          "id",     "windows", "operandSegmentSizes"};
-  constexpr StringLiteral ofPositions[] = {"sliding", "prefix"}; // there, too
+  constexpr StringLiteral ofHeads[] = {"slopes"};
+  constexpr StringLiteral attributes[] = {"causal",   "sliding", "prefix",  "scale",
+                                          "soft_cap", "id",      "windows", "operandSegmentSizes"};
   bool isCausal = op.getCausal(), passes = travel == graph::KeyTravel::Ring;
   for (NamedAttribute each : op->getAttrs()) {
     StringRef name = each.getName().getValue();
     bool isNothing = name == "dropout" && op.getDropout().isZero();
-    bool isKnown =
-        llvm::is_contained(attributes, name) || (!passes && llvm::is_contained(ofPositions, name));
-    if (!name.contains('.') && !isNothing && !isKnown)
+    if (!name.contains('.') && !isNothing && !llvm::is_contained(attributes, name))
       return "has " + wordsOf(name, isCausal);
   }
   for (unsigned index = 0; index < op->getNumOperands(); ++index) {
     StringRef name = op.getOperandName(index);
     // Bias of a rank's queries is in their order, unless masks need to know of several runs.
     bool isBias = name == "bias" && !isCausal && !PlacedAttention::isFor(op);
-    bool isKnown = llvm::is_contained(operands, name) ||
-                   (!passes && (isBias || llvm::is_contained(ofAllKeys, name)));
+    bool isLengths = name == "lengths"; // of all keys of a sample
+    bool isKnown = llvm::is_contained(operands, name) || llvm::is_contained(ofHeads, name) ||
+                   (!passes && (isBias || isLengths));
     if (!isKnown)
       return "has " + wordsOf(name, isCausal);
   }

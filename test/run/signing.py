@@ -5,8 +5,8 @@
    password, made here by Python's scrypt, opens with this password alone.
 2. A program without a signature, one that was changed after it was signed, and one that an unknown key has signed end
    dtrun with exit code 1 before the first step, on one rank and on two. A file with two keys trusts both.
-3. A run with --sign-key goes on from its checkpoint. Without a signature, or with a shard or manifest that was changed so
-   that all hashes fit, the one before it is used; without any, the run ends.
+3. A run with --sign-key goes on from its checkpoint. Without a signature, or with a shard or manifest that was changed
+   so that all hashes fit, the one before it is used; without any, the run ends.
 """
 
 import base64
@@ -82,8 +82,8 @@ def check_programs(folder, program):
     both.write_text((folder / "b.pub").read_text() + keys.read_text())
     run(start(program, 2, "--trust", both))
     other = folder / "other.dte"  # a good program, with the signature of another one
-    dtc("compile", folder / "config.json", "--topology", "cpu", "--devices", 2, "--global-batch", 4, "--optimizer", "sgd",
-        "-o", other)
+    dtc("compile", folder / "config.json", "--topology", "cpu", "--devices", 2, "--global-batch", 4, "--optimizer",
+        "sgd", "-o", other)
     shutil.copy(signature, f"{other}.minisig")
     fails("is not what the key", *start(other, 2, "--trust", both))
     fails("no public key in line 1", *start(program, 1, "--trust", folder / "config.json"))
@@ -129,8 +129,8 @@ def main():
         (folder / "config.json").write_text(json.dumps(CONFIG))
         program = folder / "model.dte"
         for ranks in (1, 2):
-            dtc("compile", folder / "config.json", "--topology", "cpu", "--devices", ranks, "--global-batch", 4, "--fix",
-                f"dp={ranks}", "-o", folder / f"{ranks}.dte")
+            dtc("compile", folder / "config.json", "--topology", "cpu", "--devices", ranks, "--global-batch", 4,
+                "--fix", f"dp={ranks}", "-o", folder / f"{ranks}.dte")
         for key in "ab":
             dtc("sign", "--new-key", folder / key)
         if (folder / "a.key").stat().st_mode & 0o077:

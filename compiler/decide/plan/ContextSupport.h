@@ -11,10 +11,13 @@ namespace dtc {
 // experts; null if there is none.
 mlir::Operation *findUncuttable(mlir::ModuleOp module);
 
+// Returns the kinds (bits by ContextKind) that all attention of `module` permits, where a pin asks for
+// context parallelism.
+uint32_t attentionKindsOf(mlir::ModuleOp module);
+
 // Returns the kinds (bits by ContextKind) that the planner may choose by itself for programs of
-// `module`, which holds '@loss' with an unbound batch. There are none unless all tokens meet in
-// causal attention alone and the loss is one mean or sum over the step. Kinds are left out that
-// some attention of the model rules out, such as a ring under dropout.
+// `module`, which holds '@loss' with an unbound batch: those of attentionKindsOf, or none unless
+// all tokens meet in causal attention alone and the loss is one mean or sum over the step.
 uint32_t contextKindsOf(mlir::ModuleOp module);
 
 } // namespace dtc

@@ -157,6 +157,7 @@ ModelFacts readModelFacts(ModuleOp module) {
   facts.kvHeads = countKvHeads(module);
   facts.slides = hasWindow(module);
   facts.contextKinds = contextKindsOf(module);
+  facts.attentionKinds = attentionKindsOf(module);
   facts.needsWholeBatch = needsWholeBatch(module);
   auto multiplies = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
   facts.multipliesMeansOfExperts =

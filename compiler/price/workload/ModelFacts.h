@@ -27,6 +27,7 @@ struct ModelFacts {
   // Kinds of context parallelism (bits by ContextKind) that programs of the model may have unasked:
   // see contextKindsOf.
   uint32_t contextKinds = 0;
+  uint32_t attentionKinds = 0; // see attentionKindsOf
   // Elements of the logits of a sample, of which programs can compute the loss in chunks; 0: none.
   int64_t logits = 0;
   // Some op needs statistics of the whole batch, so that a step has one micro-batch.

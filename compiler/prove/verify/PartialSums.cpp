@@ -125,13 +125,12 @@ std::optional<Fault> checkKeys(const ProgramState &state) {
     if (AxisSet same = axesWithout(axesOf(state, op->q()) & state.initial.contextAxes(), starts))
       return state.at.fail("values", text("takes queries that differ along ", state.namesOf(same),
                                           " for ones at the same positions"));
-    parts |= starts;
   }
   AxisSet apart = parts & (axesOf(state, op->k()) | axesOf(state, op->v()));
   if (!apart || (hasPassedOn(state, op->k()) && hasPassedOn(state, op->v())))
     return std::nullopt;
   return state.at.fail("values",
-                       text("reads as many keys as lengths or positions say that differ along ",
+                       text("reads as many keys as lengths say that differ along ",
                             state.namesOf(apart), ", where ", state.steps.bufferName(op->k()),
                             " or ", state.steps.bufferName(op->v()), " was not gathered"));
 }

@@ -14,11 +14,11 @@ namespace dtc {
 using D = Decisions;
 
 // Returns true if programs may have the kind: any that a pin asks for, else what all attention of
-// the model is known to permit. Where nothing is known, a pin of cp finds no ring.
+// the model permits, and without a pin of cp all other ops, too.
 static bool mayCompileKind(ContextKind kind, const SpaceLimits &limits, const Pins &pins) {
   if (!limits.executable || pins[&D::contextKind])
     return true;
-  return limits.contextKinds ? hasWordOf(limits.contextKinds, kind) : !hasRing(kind);
+  return hasWordOf(pins[&D::cp] ? limits.attentionKinds : limits.contextKinds, kind);
 }
 
 // Returns true if pins, software, programs and the model's windows permit the kind for several
@@ -81,7 +81,7 @@ std::optional<UserError> findContextError(int64_t tp, int64_t cp, const SpaceLim
   d.tp = std::max<int64_t>(1, tp);
   for (int64_t size : divisorsOf(limits.devices)) {
     d.cp = size;
-    if (size == 1 || (cp > 0 && size != cp) || !fitsSequence(size, limits, pins))
+    if (size == 1 || (cp > 0 && size != cp) || !fitsSequence(size, d.tp, limits, pins))
       continue;
     isLong = true;
     if (!contextChoices(d, limits, pins).empty())

@@ -15,7 +15,7 @@ bool mayCutLoss(const Decisions &decisions, const SpaceLimits &limits);
 // Returns the numbers of chunks to try for a mesh: the pinned one, else 1 and, where the logits of
 // a micro-batch and their gradients take a large share of the device's memory, the fewest that make
 // them small.
-llvm::SmallVector<int64_t, 2> lossChoices(Decisions mesh, const SpaceLimits &limits,
+llvm::SmallVector<int64_t, 4> lossChoices(Decisions mesh, const SpaceLimits &limits,
                                           const Pins &pins);
 
 // Returns the reason why no micro-batch can have the chunks that pins ask for; nullopt if one may.

@@ -116,6 +116,12 @@ public:
       return UserError("--fix cp=" + number(cp) + ": a sequence of " + number(limits.sequence) +
                            " tokens can't be cut into 2 x " + number(cp) + " equal parts",
                        "each rank gets an early and a late part, so that causal attention is even");
+    if (cp > 1 && limits.executable && limits.sequence % (2 * cp * tp) != 0)
+      return UserError("--fix cp=" + number(cp) + ",tp=" + number(tp) + ": the " +
+                           number(limits.sequence / (2 * cp)) +
+                           " tokens of a part of a sequence can't be cut into " + number(tp) +
+                           " equal parts",
+                       "use tp=" + number(nearestOf(divisorsOf(limits.sequence / (2 * cp)), tp)));
     bool isOfV = pins[&D::schedule] && isV(*pins[&D::schedule]);
     int64_t stages = leastChunksOf(pp, pins);
     if (stages > mostChunks(limits))

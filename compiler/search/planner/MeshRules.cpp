@@ -41,8 +41,9 @@ int64_t leastChunksOf(int64_t pp, const Pins &pins) {
   return pp * pins[&D::virtualStages].value_or(pp > 1 ? pins.decisions().virtualStages : 1);
 }
 
-bool fitsSequence(int64_t cp, const SpaceLimits &limits, const Pins &pins) {
-  return cp == 1 || (limits.sequence > 0 && limits.sequence % (2 * cp) == 0 &&
+bool fitsSequence(int64_t cp, int64_t tp, const SpaceLimits &limits, const Pins &pins) {
+  int64_t runs = 2 * cp * (limits.executable ? tp : 1);
+  return cp == 1 || (limits.sequence > 0 && limits.sequence % runs == 0 &&
                      (pins[&D::cp] || limits.sequence / cp >= kLeastTokensOfContext));
 }
 

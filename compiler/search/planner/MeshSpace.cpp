@@ -45,7 +45,7 @@ private:
     int64_t stages = leastChunksOf(pp, pins);
     bool useful = stages <= mostChunks(limits);
     if (!permits(pins[&D::tp], tp) || !permits(pins[&D::pp], pp) || !permits(pins[&D::cp], cp) ||
-        !permits(pins[&D::dp], dp) || !useful || !fitsSequence(cp, limits, pins) ||
+        !permits(pins[&D::dp], dp) || !useful || !fitsSequence(cp, tp, limits, pins) ||
         !mayCompile(cp, limits, pins) || limits.globalBatch % dp != 0)
       return;
     Decisions d;

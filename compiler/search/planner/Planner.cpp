@@ -114,6 +114,7 @@ public:
     limits.vocabulary = facts.architecture.vocabulary;
     limits.slides = facts.slides;
     limits.contextKinds = facts.contextKinds;
+    limits.attentionKinds = facts.attentionKinds;
     limits.logits = facts.logits;
     limits.needsWholeBatch = facts.needsWholeBatch;
     limits.untied = facts.untied;

@@ -22,6 +22,7 @@ struct SpaceLimits {
   int64_t heads = 0, inner = 0, vocabulary = 0; // see ModelArchitecture; 0: none
   bool slides = false;                          // see ModelFacts
   uint32_t contextKinds = 0;                    // see ModelFacts
+  uint32_t attentionKinds = ~0u;                // see ModelFacts
   int64_t logits = 0;                           // see ModelFacts
   double memoryBytes = 0;                       // of a device that plans may use; 0: not known
   bool needsWholeBatch = false;                 // see ModelFacts

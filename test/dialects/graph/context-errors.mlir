@@ -34,3 +34,12 @@ graph.func @chunk_starts_c4() {
   %0 = graph.chunk_starts size 8 within [3, 2] : tensor<2x2xi32>
   graph.return
 }
+
+// -----
+
+// chunk_starts_c5
+graph.func @chunk_starts_c5() {
+  // expected-error @+1 {{'graph.chunk_starts' op 'turned' is [2, 2], but a number from 0 to below a second one is wanted}}
+  %0 = graph.chunk_starts size 8 turned [2, 2] : tensor<2x2xi32>
+  graph.return
+}

@@ -159,16 +159,42 @@ TEST(EnumerateMeshes, CutSequencesOfProgramsAsAttentionPermits) {
   EXPECT_EQ(chosen(limits, {}, kindOf), (Kinds{"none"}));
   Pins pins;
   pins.fix(&Decisions::cp, 2);
-  EXPECT_EQ(chosen(limits, pins, kindOf), (Kinds{"all-to-all", "all-gather"}));
+  EXPECT_EQ(chosen(limits, pins, kindOf), (Kinds{"all-to-all", "all-gather", "ring"}));
   auto bit = [](ContextKind kind) { return 1u << static_cast<unsigned>(kind); };
   limits.contextKinds = bit(ContextKind::AllToAll) | bit(ContextKind::Ring);
   EXPECT_EQ(chosen(limits, {}, kindOf), (Kinds{"none", "all-to-all", "ring"}));
-  limits.contextKinds = bit(ContextKind::AllToAll);
+  limits.attentionKinds = bit(ContextKind::AllToAll); // a pin asks for what else mixes tokens
+  limits.contextKinds = 0;
   EXPECT_EQ(chosen(limits, pins, kindOf), (Kinds{"all-to-all"}));
   pins.fix(&Decisions::contextKind, ContextKind::Ring); // 'dtc compile' says what is in the way
   EXPECT_EQ(chosen(limits, pins, kindOf), (Kinds{"ring"}));
   limits.experts = 8;
   EXPECT_EQ(chosen(limits, {}, kindOf), (Kinds{"none"}));
+}
+
+// Ranks have two runs of tokens, which those of tensor parallelism may share in programs.
+TEST(EnumerateMeshes, CutSequencesInEqualRuns) {
+  SpaceLimits limits = limitsOf(16, 8, 1, 16);
+  limits.kvHeads = limits.heads = 16;
+  Pins pins;
+  pins.fix(&Decisions::cp, 4);
+  auto largest = [&] {
+    int64_t tp = 0;
+    Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, pins);
+    for (const Decisions &d : *meshes)
+      tp = std::max(tp, d.tp);
+    return tp;
+  };
+  EXPECT_EQ(largest(), 4); // of software that keeps sequences whole there
+  limits.executable = true;
+  EXPECT_EQ(largest(), 2);
+  pins.fix(&Decisions::tp, 4);
+  Result<std::vector<Decisions>> none = enumerateMeshes(limits, pins);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(
+      none.error().text(),
+      "error: --fix cp=4,tp=4: the 2 tokens of a part of a sequence can't be cut into 4 equal "
+      "parts\nnote: use tp=2");
 }
 
 // Logits of 2048 tokens and 50,000 words take 0.8 GB with their gradients.
@@ -181,16 +207,23 @@ TEST(LossChoices, CutLogitsThatTakeALargeShareOfMemory) {
   Pins pins;
   EXPECT_EQ(lossChoices(d, limits, pins), Chunks{1}); // nothing is known of the memory
   limits.memoryBytes = 6.5e9;
-  EXPECT_EQ(lossChoices(d, limits, pins), (Chunks{1, 16})); // 0.102 GB are left, 0.051 GB of them
-  limits.sequence = 0;                                      // the model states none
+  EXPECT_EQ(lossChoices(d, limits, pins),
+            (Chunks{1, 4, 16})); // 0.102 GB are left, 0.051 GB of them
+  limits.sequence = 0;           // the model states none
   EXPECT_EQ(lossChoices(d, limits, pins), Chunks{1});
   limits.sequence = 2048;
   limits.memoryBytes = 6.6e9;
   EXPECT_EQ(lossChoices(d, limits, pins), Chunks{1});
   d.microBatch = 8;
-  EXPECT_EQ(lossChoices(d, limits, pins), (Chunks{1, 64}));
+  EXPECT_EQ(lossChoices(d, limits, pins), (Chunks{1, 4, 16, 64}));
   d.cp = d.tp = 2;
-  EXPECT_EQ(lossChoices(d, limits, pins), (Chunks{1, 16}));
+  EXPECT_EQ(lossChoices(d, limits, pins), (Chunks{1, 4, 16}));
+  d = {};
+  limits.memoryBytes = 6.5e9;
+  limits.sequence = 510; // 5 and 30 divide it
+  EXPECT_EQ(lossChoices(d, limits, pins), (Chunks{1, 5, 30}));
+  limits.sequence = 514; // 2 and 257 do
+  EXPECT_EQ(lossChoices(d, limits, pins), (Chunks{1, 2}));
   pins.fix(&Decisions::lossChunks, 3);
   EXPECT_EQ(lossChoices(d, limits, pins), Chunks{3});
   pins = Pins();

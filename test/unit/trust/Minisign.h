@@ -1,4 +1,4 @@
-// What minisign 0.11 wrote: keys, and signatures of the file "hello\n" with the name f.
+// Keys, and signatures of the file "hello\n" with the name f, as minisign 0.11 wrote them.
 #pragma once
 
 namespace dtc::rt::minisign {

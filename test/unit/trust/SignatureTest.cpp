@@ -62,10 +62,10 @@ TEST_F(Signatures, OfUnknownKeysAreRefused) {
                                                        ", which is none of the trusted ones");
   keys.push_back(other.publicKey());
   EXPECT_TRUE(check("hello\n", signature).ok());
-  // A key that only has the number of a trusted one.
+  // A key may have no more than the number of a trusted one.
   other.number = secret.number;
   EXPECT_FALSE(check("hello\n", sign(bytesOf("hello\n"), "", other)).ok());
-  // Of two keys of one number each may have signed.
+  // Either of two keys of one number may have signed.
   keys.push_back(other.publicKey());
   EXPECT_TRUE(check("hello\n", sign(bytesOf("hello\n"), "", other)).ok());
   EXPECT_TRUE(check("hello\n", minisign::signature).ok());

@@ -302,13 +302,13 @@ const test::Broken kBrokenGathered[] = {
      {{kPositions, "scalars [#exec.rank_scalar<0>]"}},
      "rank 0, task 'step', micro-batch 0, instruction 4, attention: takes queries that differ "
      "along cp for ones at the same positions"},
-    // The positions are those of gathered keys.
+    // The positions are those of gathered keys, and no keys pass by.
     {"KeysOfTheRankAlone",
      kPlaced,
      {{kPlacedAttention,
        "exec.attention %q, %k, %k starts %starts to %o, %l batch 1 queries 4 keys 4"}},
-     "rank 0, task 'step', micro-batch 0, instruction 4, attention: reads as many keys as lengths "
-     "or positions say that differ along cp, where 'k' (buffer "},
+     "rank 0, task 'step', micro-batch 0, instruction 5, gemm: reads 'o' (buffer 7), which has not "
+     "met the tokens of all ranks along cp"},
 };
 
 TEST(PartsOfSequences, MeetGatheredKeysByTheirPositions) {
