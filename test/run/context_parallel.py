@@ -187,7 +187,8 @@ def check_own_choice():
     attention of the model permits.
     """
     length, pins = 1024, {"tp": 1, "pp": 1}
-    for config, kinds in ((LLAMA, {"send", "all_to_all", "all_gather"}), (WINDOW, {"send", "all_to_all", "all_gather"})):
+    kinds = {"send", "all_to_all", "all_gather"}
+    for config in (LLAMA, WINDOW):
         config = {**config, "max_position_embeddings": length, "num_hidden_layers": 1}
         what = f"{config['model_type']} of {length} tokens without a pin of cp"
         with tempfile.TemporaryDirectory() as name:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """dtrun --trust loads programs and checkpoints that a trusted key has signed, and nothing else.
 
-1. Signatures are those of minisign, which is the independent reference: it takes ours, and dtrun takes its. A key with a
-   password, made here by Python's scrypt, opens with this password alone.
+1. Signatures are those of minisign, which is the independent reference: it takes ours, and dtrun takes its. A key with
+   a password, made here by Python's scrypt, opens with this password alone.
 2. A program without a signature, one that was changed after it was signed, and one that an unknown key has signed end
    dtrun with exit code 1 before the first step, on one rank and on two. A file with two keys trusts both.
 3. A run with --sign-key goes on from its checkpoint. Without a signature, or with a shard or manifest that was changed
