@@ -126,23 +126,23 @@ void RingAttention::finish(Gradients &made, const AttentionParts::Sum &ownDk,
 
 // The runs and chunks that may see each other; of each run first the chunk of its own place. Under
 // a causal mask the first run sees no second chunk, all of which are behind all first ones.
-SmallVector<RingAttention::Meeting, 4> RingAttention::meetingsOf(bool isCausal) const {
-  SmallVector<Meeting, 4> meetings;
+SmallVector<RingAttention::Pair, 4> RingAttention::pairsOf(bool isCausal) const {
+  SmallVector<Pair, 4> pairs;
   for (int64_t run = 0; run < split.pieces; ++run)
     for (int64_t turn = 0; turn < split.pieces; ++turn)
       if (int64_t chunk = (run + turn) % split.pieces; !isCausal || chunk <= run)
-        meetings.push_back({run, chunk});
-  return meetings;
+        pairs.push_back({run, chunk});
+  return pairs;
 }
 
 // The positions of the first query of a run, and of the first key of a chunk in step `step`: that
 // of the step-th rank before, whose first chunk is as many places before the rank's own one, and
 // whose second chunk is as many behind it.
-Value RingAttention::placesOf(Value q, int64_t step, const Meeting &meeting) const {
+Value RingAttention::positionsOf(Value q, int64_t step, const Pair &pair) const {
   int64_t tokens = AttentionParts::shapeOf(q)[1];
-  int64_t by = meeting.chunk == 0 ? (ranks - step) % ranks : step;
-  Value ofQuery = parts.startsOf(split, /*samples=*/1, tokens, meeting.run),
-        ofKey = parts.startsOf(split, /*samples=*/1, tokens, meeting.chunk, /*offset=*/0,
+  int64_t by = pair.chunk == 0 ? (ranks - step) % ranks : step;
+  Value ofQuery = parts.startsOf(split, /*samples=*/1, tokens, pair.run),
+        ofKey = parts.startsOf(split, /*samples=*/1, tokens, pair.chunk, /*offset=*/0,
                                /*within=*/{}, {by, ranks});
   return parts.joined({ofQuery, ofKey}, 0);
 }
@@ -160,12 +160,12 @@ AttentionParts::Result RingAttention::forwardAt(graph::AttentionOp op, Value q, 
     Keys now = keys;
     if (step + 1 < ranks)
       keys = passOn(now, Pass::Forward);
-    for (const Meeting &meeting : meetingsOf(op.getCausal())) {
-      AttentionParts::Result &run = all[meeting.run];
-      Keys chunk = chunkOf(now, meeting.chunk);
+    for (const Pair &pair : pairsOf(op.getCausal())) {
+      AttentionParts::Result &run = all[pair.run];
+      Keys chunk = chunkOf(now, pair.chunk);
       AttentionParts::Result seen =
-          parts.attendAt(op, parts.partOf(q, 1, meeting.run, split.pieces), chunk.k, chunk.v,
-                         run.out ? Value() : sinks, scores, placesOf(q, step, meeting));
+          parts.attendAt(op, parts.partOf(q, 1, pair.run, split.pieces), chunk.k, chunk.v,
+                         run.out ? Value() : sinks, scores, positionsOf(q, step, pair));
       run =
           run.out ? parts.join(seen, run) : seen; // a run's own chunk, the first, has its own keys
     }
@@ -206,14 +206,14 @@ RingAttention::Gradients RingAttention::backwardAt(graph::AttentionGradOp op,
       passOn(made.dv);
     }
     SmallVector<AttentionParts::Sum> dks(split.pieces), dvs(split.pieces);
-    for (const Meeting &meeting : meetingsOf(op.getCausal())) {
-      Keys chunk = chunkOf(now, meeting.chunk);
-      auto seen = parts.attendBackAt(op, parts.partOf(saved, meeting.run, split.pieces), chunk.k,
-                                     chunk.v, scores, placesOf(saved.q, step, meeting));
+    for (const Pair &pair : pairsOf(op.getCausal())) {
+      Keys chunk = chunkOf(now, pair.chunk);
+      auto seen = parts.attendBackAt(op, parts.partOf(saved, pair.run, split.pieces), chunk.k,
+                                     chunk.v, scores, positionsOf(saved.q, step, pair));
       made.steps.push_back(seen);
-      parts.add(dqs[meeting.run], seen.getDq());
-      parts.add(dks[meeting.chunk], seen.getDk());
-      parts.add(dvs[meeting.chunk], seen.getDv());
+      parts.add(dqs[pair.run], seen.getDq());
+      parts.add(dks[pair.chunk], seen.getDk());
+      parts.add(dvs[pair.chunk], seen.getDv());
     }
     for (auto [sum, own, whole] :
          {std::tuple(&made.dk, &ownDk, wholeOf(dks)), std::tuple(&made.dv, &ownDv, wholeOf(dvs))}) {

@@ -62,11 +62,11 @@ private:
   int64_t runsOf(bool isCausal) const { return isCausal ? split.pieces : 1; }
 
   // A run of the queries and a chunk of the keys of one step.
-  struct Meeting {
+  struct Pair {
     int64_t run, chunk;
   };
-  llvm::SmallVector<Meeting, 4> meetingsOf(bool isCausal) const;
-  mlir::Value placesOf(mlir::Value q, int64_t step, const Meeting &meeting) const;
+  llvm::SmallVector<Pair, 4> pairsOf(bool isCausal) const;
+  mlir::Value positionsOf(mlir::Value q, int64_t step, const Pair &pair) const;
   Keys chunkOf(const Keys &keys, int64_t chunk) const;
   AttentionParts::Result forwardAt(graph::AttentionOp op, mlir::Value q, mlir::Value sinks,
                                    Keys keys, const AttentionParts::Scores &scores) const;

@@ -11,8 +11,8 @@ namespace dtc::rt {
 // Returns the base64 of `bytes`.
 std::string base64Of(std::span<const uint8_t> bytes);
 
-// Decodes to exactly bytes.size() bytes. Returns false for anything else, also for base64 whose last
-// bits are not 0.
+// Decodes to exactly bytes.size() bytes. Returns false for anything else, also for base64 whose
+// last bits are not 0.
 bool decodeBase64(std::string_view words, std::span<uint8_t> bytes);
 
 // Cuts the first line off `words`, without its end ("\n" or "\r\n"), and returns it.

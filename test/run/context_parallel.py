@@ -109,8 +109,8 @@ def write_model(folder, config, rng, kind):
     """Writes the files of a case as write_case does."""
     if config["model_type"] != "masked":
         return write_case(folder, config, rng)
-    text = (REFERENCE / "attention_masks.mlir").read_text().replace(" bias %bias", "").replace("tensor<1x4x16x16xf32>,", "")
-    text = text.replace("causal prefix 5", config["masks"])
+    text = (REFERENCE / "attention_masks.mlir").read_text().replace(" bias %bias", "")
+    text = text.replace("tensor<1x4x16x16xf32>,", "").replace("causal prefix 5", config["masks"])
     if kind == RING:
         text = text.replace(" lengths %lengths", "").replace("2x6xf32>, tensor<?xi32>,", "2x6xf32>,")
     _, data = write_case(folder, {"model_type": "masked"}, rng)
