@@ -54,8 +54,8 @@ public:
   graph::AttentionGradOp attendBack(graph::AttentionGradOp op, const Saved &saved, mlir::Value k,
                                     mlir::Value v, mlir::Value lengths, bool isCausal) const;
 
-  // Attention like `op` of other operands, with its masks and scores by the positions `starts` [2] of
-  // the first query and key. `sinks` may be null.
+  // Attention like `op` of other operands, with its masks and scores by the positions `starts` [2]
+  // of the first query and key. `sinks` may be null.
   Result attendAt(graph::AttentionOp op, mlir::Value q, mlir::Value k, mlir::Value v,
                   mlir::Value sinks, const Scores &scores, mlir::Value starts) const;
   // The gradient of such an attention.
