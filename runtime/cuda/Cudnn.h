@@ -31,6 +31,9 @@ enum CudnnKind : int {
   cudnnMatmulOp = 19,
   cudnnReduction = 21,
   cudnnReductionOp = 22,
+  cudnnResample = 24,
+  cudnnResampleOp = 25,
+  cudnnResampleGradOp = 26,
   cudnnReshapeOp = 31,
   cudnnDeviceProperties = 38, // since 9.8
 };
@@ -109,6 +112,20 @@ enum CudnnAttribute : int {
   cudnnReductionOpX = 1610,
   cudnnReductionOpY = 1611,
   cudnnReductionOpDesc = 1612,
+  cudnnResampleMode = 1700,
+  cudnnResamplePrecision = 1701,
+  cudnnResampleDims = 1702,
+  cudnnResamplePostPadding = 1703,
+  cudnnResamplePrePadding = 1704,
+  cudnnResampleStrides = 1705,
+  cudnnResampleWindow = 1706,
+  cudnnResamplePaddingMode = 1708,
+  cudnnResampleOpX = 1710,
+  cudnnResampleOpY = 1711,
+  cudnnResampleOpDesc = 1716,
+  cudnnResampleGradOpX = 1720, // the gradients of x and y
+  cudnnResampleGradOpY = 1721,
+  cudnnResampleGradOpDesc = 1725,
   cudnnReshapeOpX = 2200,
   cudnnReshapeOpY = 2201,
   cudnnDeviceJson = 2702,
@@ -129,7 +146,10 @@ enum CudnnType : int {
   cudnnTypePointwise = 14,
   cudnnTypeDescriptor = 15,
   cudnnTypeReduction = 18,
+  cudnnTypeResample = 21,
+  cudnnTypePadding = 22,
   cudnnTypeChar = 24,
+  cudnnTypeFraction = 26,
 };
 
 // cudnnDataType_t
@@ -158,6 +178,7 @@ inline constexpr int cudnnReduceAdd = 0, cudnnReduceMax = 3;
 inline constexpr int cudnnHeuristicsFallback = 2, cudnnHeuristicsA = 3;
 inline constexpr int cudnnNoteRoundsInputs = 1, cudnnNoteNondeterministic = 4, cudnnNoteCount = 10;
 inline constexpr int cudnnCrossCorrelation = 1;
+inline constexpr int cudnnMeanWithPadding = 2, cudnnZeroPadding = 0;
 inline constexpr CudnnStatus cudnnSuccess = 0, cudnnBadParam = 2000,
                              cudnnBadParamNullPointer = 2002, cudnnBadParamMisaligned = 2003,
                              cudnnBadParamNotFinalized = 2004, cudnnBadParamOutOfBound = 2005,
@@ -165,6 +186,11 @@ inline constexpr CudnnStatus cudnnSuccess = 0, cudnnBadParam = 2000,
                              cudnnBadParamType = 2010, cudnnNotSupported = 3000,
                              cudnnNotSupportedPattern = 3001, cudnnInternalError = 4000,
                              cudnnExecutionFailed = 5000;
+
+// cudnnFraction_t
+struct CudnnFraction {
+  int64_t numerator, denominator;
+};
 
 // The functions of cuDNN, null until openCudnn.
 struct Cudnn {

@@ -5,6 +5,7 @@
 #include "runtime/cuda/AttentionOperation.h"
 #include "runtime/cuda/ConvolutionOperation.h"
 #include "runtime/cuda/CudaLibrary.h"
+#include "runtime/cuda/PoolingOperation.h"
 #include "runtime/format/Header.h"
 
 #include <algorithm>
@@ -27,7 +28,10 @@ constexpr size_t kOfferedPlans = 32;
 // Returns the operation of a command; null for one that cuDNN is not asked for.
 std::unique_ptr<CudnnOperation> cudnnOperationOf(const Command &command) {
   std::unique_ptr<CudnnOperation> attention = attentionOperationOf(command);
-  return attention ? std::move(attention) : convolutionOperationOf(command);
+  if (attention)
+    return attention;
+  std::unique_ptr<CudnnOperation> convolution = convolutionOperationOf(command);
+  return convolution ? std::move(convolution) : poolingOperationOf(command);
 }
 
 uint64_t hashOf(const CudnnOperation &operation) {

@@ -314,6 +314,37 @@ void CudnnGraph::convolution(CudnnConvolution kind, const CudnnWindows &windows,
   finalizeOp(op);
 }
 
+void CudnnGraph::means(bool isGradient, const CudnnWindows &windows,
+                       const std::array<int64_t, 2> &kernel, const CudnnTensor &x,
+                       const CudnnTensor &y) {
+  const CudnnObject &how = object(cu::cudnnResample);
+  auto setPair = [&](cu::CudnnAttribute name, const std::array<int64_t, 2> &values) {
+    const cu::CudnnFraction fractions[] = {{values[0], 1}, {values[1], 1}};
+    note(how.set(name, cu::cudnnTypeFraction, 2, fractions));
+  };
+  if (status.ok()) {
+    note(how.setEnum(cu::cudnnResampleMode, cu::cudnnTypeResample, cu::cudnnMeanWithPadding));
+    note(how.setEnum(cu::cudnnResamplePrecision, cu::cudnnTypeDataType, cu::cudnnF32));
+    note(how.setEnum(cu::cudnnResamplePaddingMode, cu::cudnnTypePadding, cu::cudnnZeroPadding));
+    note(how.setInt(cu::cudnnResampleDims, 2));
+    setPair(cu::cudnnResampleStrides, windows.strides);
+    setPair(cu::cudnnResampleWindow, kernel);
+    setPair(cu::cudnnResamplePrePadding, windows.padding);
+    setPair(cu::cudnnResamplePostPadding, windows.padding);
+    note(how.finalize());
+  }
+  const CudnnObject &op = object(isGradient ? cu::cudnnResampleGradOp : cu::cudnnResampleOp);
+  if (status.ok()) {
+    note(op.setObject(isGradient ? cu::cudnnResampleGradOpX : cu::cudnnResampleOpX,
+                      descriptorOf(x)));
+    note(op.setObject(isGradient ? cu::cudnnResampleGradOpY : cu::cudnnResampleOpY,
+                      descriptorOf(y)));
+    note(op.setObject(isGradient ? cu::cudnnResampleGradOpDesc : cu::cudnnResampleOpDesc,
+                      how.get()));
+  }
+  finalizeOp(op);
+}
+
 Status CudnnGraph::finish() {
   const CudnnObject &made = object(cu::cudnnOpGraph);
   if (status.ok()) {

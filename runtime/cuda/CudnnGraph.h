@@ -140,6 +140,11 @@ public:
   void convolution(CudnnConvolution kind, const CudnnWindows &windows, const CudnnTensor &x,
                    const CudnnTensor &w, const CudnnTensor &y);
 
+  // Adds the means of windows of x, in f32, pixels outside of the image counting as 0, as y; or the
+  // gradient of x of that of y. The windows' dilations are not read.
+  void means(bool isGradient, const CudnnWindows &windows, const std::array<int64_t, 2> &kernel,
+             const CudnnTensor &x, const CudnnTensor &y);
+
   // Finishes the graph. The error names the call that cuDNN refused.
   Status finish();
 

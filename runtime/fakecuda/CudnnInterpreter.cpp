@@ -150,7 +150,8 @@ public:
       if (op.hasT)
         DTC_RETURN_IF_ERROR(load(op.t));
       compute(op, known[op.y.id]);
-      DTC_RETURN_IF_ERROR(store(op.y, op.kind == FakeOp::Convolution || op.y.elementBytes() == 2));
+      DTC_RETURN_IF_ERROR(store(op.y, op.kind == FakeOp::Convolution || op.kind == FakeOp::Means ||
+                                          op.y.elementBytes() == 2));
     }
     return {};
   }
@@ -248,7 +249,29 @@ private:
       return turn(op, x, y);
     case FakeOp::Convolution:
       return convolve(op, y);
+    case FakeOp::Means:
+      return average(op, y);
     }
+  }
+
+  // Visits each pixel of each window, by the definition, and adds its share.
+  void average(const FakeOp &op, Values &y) {
+    const Values &x = known[op.x.id];
+    bool isGradient = op.mode == FakeOp::OfImage;
+    const FakeTensor &image = isGradient ? op.y : op.x, &result = isGradient ? op.x : op.y;
+    auto count = static_cast<float>(op.window[0] * op.window[1]);
+    forEach(result.sizes, [&](const CudnnShape &to) {
+      forEach({1, 1, op.window[0], op.window[1]}, [&](const CudnnShape &tap) {
+        CudnnShape from = to;
+        for (size_t dim = 0; dim < 2; ++dim) {
+          from[2 + dim] = to[2 + dim] * op.strides[dim] - op.padding[dim] + tap[2 + dim];
+          if (from[2 + dim] < 0 || from[2 + dim] >= image.sizes[2 + dim])
+            return;
+        }
+        size_t pixel = elementOf(image, from), mean = elementOf(result, to);
+        (isGradient ? y[pixel] : y[mean]) += x[isGradient ? mean : pixel] / count;
+      });
+    });
   }
 
   // Adds up all products of a convolution, each to the element of y that it is a term of.
@@ -335,6 +358,16 @@ bool isShaped(const FakeOp &op) {
     return op.x.elements() == op.y.elements();
   case FakeOp::Convolution:
     return Windows(op).isShaped();
+  case FakeOp::Means: {
+    const CudnnShape &image = op.mode == FakeOp::OfImage ? y : x;
+    const CudnnShape &result = op.mode == FakeOp::OfImage ? x : y;
+    bool isFit = image[0] == result[0] && image[1] == result[1];
+    for (size_t dim = 0; dim < 2; ++dim)
+      isFit = isFit && op.strides[dim] > 0 && op.padding[dim] >= 0 && op.window[dim] > 0 &&
+              result[2 + dim] ==
+                  (image[2 + dim] + 2 * op.padding[dim] - op.window[dim]) / op.strides[dim] + 1;
+    return isFit;
+  }
   }
   return false;
 }

@@ -31,15 +31,17 @@ struct FakeTensor {
 
 // One operation: y of x, and of b and t if it has them; the sides of a matmul are x and b. A
 // convolution's result is of image and weight, the gradient of its image of the result's gradient
-// and the weight, and that of its weight of the image and the result's gradient.
+// and the weight, and that of its weight of the image and the result's gradient. Means of windows, or
+// their gradient, are OfResult or OfImage.
 struct FakeOp {
-  enum Kind { Matmul, Pointwise, Reduction, Reshape, Convolution } kind = Matmul;
+  enum Kind { Matmul, Pointwise, Reduction, Reshape, Convolution, Means } kind = Matmul;
   enum ConvolutionOf { OfResult, OfImage, OfWeight };
   int mode = 0; // of pointwise operations, of reductions, or a ConvolutionOf
   int64_t axis = -1;
   FakeTensor x, b, t, y;
   bool hasB = false, hasT = false;
-  std::array<int64_t, 2> strides{}, padding{}, dilations{}; // of a convolution
+  std::array<int64_t, 2> strides{}, padding{}, dilations{}; // of a convolution, or of means
+  std::array<int64_t, 2> window{}; // of means
 };
 
 // The operations and tensors of a graph.

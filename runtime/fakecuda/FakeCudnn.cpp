@@ -95,6 +95,26 @@ const Rule kRules[] = {
     {cu::cudnnConvolutionDesc, cu::cudnnConvolutionPrePadding, cu::cudnnTypeInt64, 2, 2},
     {cu::cudnnConvolutionDesc, cu::cudnnConvolutionPostPadding, cu::cudnnTypeInt64, 2, 2},
     {cu::cudnnConvolutionDesc, cu::cudnnConvolutionDilations, cu::cudnnTypeInt64, 2, 2},
+    {cu::cudnnResample, cu::cudnnResampleMode, cu::cudnnTypeResample},
+    {cu::cudnnResample, cu::cudnnResamplePrecision, cu::cudnnTypeDataType},
+    {cu::cudnnResample, cu::cudnnResamplePaddingMode, cu::cudnnTypePadding},
+    {cu::cudnnResample, cu::cudnnResampleDims, cu::cudnnTypeInt64},
+    {cu::cudnnResample, cu::cudnnResampleStrides, cu::cudnnTypeFraction, 2, 2},
+    {cu::cudnnResample, cu::cudnnResampleWindow, cu::cudnnTypeFraction, 2, 2},
+    {cu::cudnnResample, cu::cudnnResamplePrePadding, cu::cudnnTypeFraction, 2, 2},
+    {cu::cudnnResample, cu::cudnnResamplePostPadding, cu::cudnnTypeFraction, 2, 2},
+    {cu::cudnnResampleOp, cu::cudnnResampleOpX, cu::cudnnTypeDescriptor, 1, 1, true,
+     cu::cudnnTensor},
+    {cu::cudnnResampleOp, cu::cudnnResampleOpY, cu::cudnnTypeDescriptor, 1, 1, true,
+     cu::cudnnTensor},
+    {cu::cudnnResampleOp, cu::cudnnResampleOpDesc, cu::cudnnTypeDescriptor, 1, 1, true,
+     cu::cudnnResample},
+    {cu::cudnnResampleGradOp, cu::cudnnResampleGradOpX, cu::cudnnTypeDescriptor, 1, 1, true,
+     cu::cudnnTensor},
+    {cu::cudnnResampleGradOp, cu::cudnnResampleGradOpY, cu::cudnnTypeDescriptor, 1, 1, true,
+     cu::cudnnTensor},
+    {cu::cudnnResampleGradOp, cu::cudnnResampleGradOpDesc, cu::cudnnTypeDescriptor, 1, 1, true,
+     cu::cudnnResample},
     DTC_CONVOLUTION_RULES(ConvolutionOp),
     DTC_CONVOLUTION_RULES(ConvolutionImageOp),
     DTC_CONVOLUTION_RULES(ConvolutionWeightOp),
@@ -121,6 +141,8 @@ const Rule kRules[] = {
 
 size_t bytesOf(CudnnType type) {
   switch (type) {
+  case cu::cudnnTypeFraction:
+    return sizeof(cu::CudnnFraction);
   case cu::cudnnTypeHandle:
   case cu::cudnnTypeInt64:
   case cu::cudnnTypePointer:
@@ -355,6 +377,31 @@ CudnnStatus finalizeOp(Object &object) {
     take(cu::cudnnReductionOpY, op.y);
     if (op.mode != cu::cudnnReduceAdd && op.mode != cu::cudnnReduceMax)
       return cu::cudnnNotSupported;
+  } else if (object.kind == cu::cudnnResampleOp || object.kind == cu::cudnnResampleGradOp) {
+    bool isGradient = object.kind == cu::cudnnResampleGradOp;
+    op.kind = FakeOp::Means;
+    op.mode = isGradient ? FakeOp::OfImage : FakeOp::OfResult;
+    take(isGradient ? cu::cudnnResampleGradOpX : cu::cudnnResampleOpX, isGradient ? op.y : op.x);
+    take(isGradient ? cu::cudnnResampleGradOpY : cu::cudnnResampleOpY, isGradient ? op.x : op.y);
+    const Object *how =
+        object.child(isGradient ? cu::cudnnResampleGradOpDesc : cu::cudnnResampleOpDesc);
+    std::array<int64_t, 2> after{};
+    bool isWhole = true;
+    auto pair = [&](CudnnAttribute name, std::array<int64_t, 2> &into) {
+      auto values = how->list<cu::CudnnFraction>(name);
+      for (size_t i = 0; i < 2; ++i) {
+        into[i] = values[i].numerator;
+        isWhole = isWhole && values[i].denominator == 1;
+      }
+    };
+    pair(cu::cudnnResampleStrides, op.strides);
+    pair(cu::cudnnResampleWindow, op.window);
+    pair(cu::cudnnResamplePrePadding, op.padding);
+    pair(cu::cudnnResamplePostPadding, after);
+    if (!isWhole || after != op.padding || how->get<int64_t>(cu::cudnnResampleDims) != 2 ||
+        how->get<int>(cu::cudnnResampleMode) != cu::cudnnMeanWithPadding ||
+        how->get<int>(cu::cudnnResamplePaddingMode) != cu::cudnnZeroPadding)
+      return cu::cudnnNotSupported;
   } else if (object.kind == cu::cudnnReshapeOp) {
     op.kind = FakeOp::Reshape;
     take(cu::cudnnReshapeOpX, op.x);
@@ -432,6 +479,8 @@ CudnnStatus finalizeObject(Object &object) {
   case cu::cudnnPointwiseOp:
   case cu::cudnnReductionOp:
   case cu::cudnnReshapeOp:
+  case cu::cudnnResampleOp:
+  case cu::cudnnResampleGradOp:
     return finalizeOp(object);
   case cu::cudnnOpGraph:
     return finalizeGraph(object);

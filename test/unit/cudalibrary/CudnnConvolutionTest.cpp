@@ -2,6 +2,7 @@
 // compared.
 #include "runtime/cuda/ConvolutionGraph.h"
 #include "runtime/cuda/ConvolutionOperation.h"
+#include "runtime/cuda/PoolingOperation.h"
 #include "runtime/fakecuda/FakeCuda.h"
 #include "runtime/fakecuda/FakeCudaOptions.h"
 
@@ -139,6 +140,54 @@ TEST_F(ConvolutionCheck, HasGraphs) {
     ASSERT_EQ(cudnn->cudnnDestroy(handle), cu::cudnnSuccess);
   }
   EXPECT_EQ(fake->leaks(), "");
+}
+
+// Means of windows and their gradient are operations of cuDNN, maxima are not.
+TEST(PoolingCheck, TakesMeans) {
+  format::Pool2dShapeT shape;
+  shape.batch = 1, shape.channels = 2, shape.height = shape.width = 4;
+  shape.kernel_height = shape.kernel_width = shape.stride_height = shape.stride_width = 2;
+  shape.padding_height = shape.padding_width = 0;
+  for (bool isGradient : {false, true})
+    for (bool isMax : {false, true}) {
+      shape.max = isMax;
+      format::InstructionT instruction;
+      format::Pool2dT forward;
+      format::Pool2dGradT gradient;
+      forward.shape = std::make_unique<format::Pool2dShapeT>(shape);
+      gradient.shape = std::make_unique<format::Pool2dShapeT>(shape);
+      if (isGradient)
+        instruction.op.Set(std::move(gradient));
+      else
+        instruction.op.Set(std::move(forward));
+      flatbuffers::FlatBufferBuilder builder;
+      builder.Finish(format::Instruction::Pack(builder, &instruction));
+      Command command;
+      command.source = flatbuffers::GetRoot<format::Instruction>(builder.GetBufferPointer());
+      alignas(16) static std::array<std::array<char, 16>, 3> memory;
+      for (size_t i = 0; i < (isGradient ? 3 : 2); ++i)
+        command.buffers.push_back(memory[i].data());
+      auto operation = poolingOperationOf(command);
+      ASSERT_EQ(operation != nullptr, !isMax);
+      if (isMax)
+        continue;
+      constexpr int64_t kX = 1, kY = 2; // ids of tensors
+      EXPECT_EQ(operation->pointers().at(kX), memory[isGradient ? 2 : 0].data());
+      EXPECT_EQ(operation->pointers().at(kY), memory[1].data());
+      CudnnResults ones(3, std::vector<char>(4 * sizeof(float)));
+      for (std::vector<char> &plane : ones)
+        for (size_t at = 0; at < plane.size(); at += sizeof(float)) {
+          const float one = 1;
+          std::memcpy(&plane[at], &one, sizeof(one));
+        }
+      CudnnResults other = ones;
+      const float away = 1.001F;
+      std::memcpy(&other[2][4], &away, sizeof(away));
+      EXPECT_EQ(operation->findDifference(ones, ones), "");
+      EXPECT_NE(operation->findDifference(ones, other), "");
+      command.buffers[0] += 4; // not at a multiple of 16 bytes
+      EXPECT_EQ(poolingOperationOf(command), nullptr);
+    }
 }
 
 } // namespace

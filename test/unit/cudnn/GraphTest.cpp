@@ -146,5 +146,28 @@ TEST_F(CudnnGraphs, OfConvolutionAreKnownToCudnnItself) {
       }
 }
 
+TEST_F(CudnnGraphs, OfMeansAreKnownToCudnnItself) {
+  struct Sizes {
+    int64_t planes, pixels, kernel, stride, padding;
+  };
+  for (int version : {800, 900, 1000})
+    for (const Sizes &s :
+         {Sizes{2048, 112, 3, 2, 1}, Sizes{2048, 7, 7, 1, 0}, Sizes{48, 9, 2, 2, 0}})
+      for (bool isGradient : {false, true}) {
+        int64_t results = (s.pixels + 2 * s.padding - s.kernel) / s.stride + 1;
+        auto build = [&](CudnnGraph &graph) {
+          graph.means(isGradient,
+                      {.strides = {s.stride, s.stride},
+                       .padding = {s.padding, s.padding},
+                       .dilations = {1, 1}},
+                      {s.kernel, s.kernel},
+                      graph.memory(1, cu::cudnnF32, {1, s.planes, s.pixels, s.pixels}),
+                      graph.memory(2, cu::cudnnF32, {1, s.planes, results, results}));
+          return graph.finish();
+        };
+        EXPECT_GT(numEngines(cudnn, version, build), 0u) << s.pixels << " on " << version;
+      }
+}
+
 } // namespace
 } // namespace dtc::rt

@@ -75,6 +75,33 @@ TEST_F(FakeCudnn, ComputesAGraph) {
   EXPECT_EQ(found, std::vector<float>(8, 2));
 }
 
+// Windows of 2 x 2 of an image of 2 x 4 with padding by 1 and strides of 2 x 1; the image is all 4.
+TEST_F(FakeCudnn, ComputesMeansAndTheirGradient) {
+  constexpr CudnnSizes results = {1, 1, 2, 5};
+  std::vector<float> fours(16, 4);
+  ASSERT_EQ(driver.cuMemcpyHtoD(memory, fours.data(), 64), cu::success);
+  auto compute = [&](bool isGradient, size_t count) {
+    CudnnGraph graph(*cudnn, {.handle = handle});
+    graph.means(isGradient, {.strides = {2, 1}, .padding = {1, 1}, .dilations = {1, 1}}, {2, 2},
+                graph.memory(kX, cu::cudnnF32, kSizes), graph.memory(kY, cu::cudnnF32, results));
+    Status built = graph.finish();
+    EXPECT_TRUE(built.ok()) << built.message();
+    std::unique_ptr<CudnnPlan> plan;
+    CudnnObject pack;
+    EXPECT_TRUE(graph.plan({}, plan).ok());
+    EXPECT_TRUE(
+        plan->pack({{kX, at(isGradient ? 64 : 0)}, {kY, at(isGradient ? 0 : 64)}}, at(4096), pack)
+            .ok());
+    EXPECT_TRUE(plan->run(handle, pack, stream).ok());
+    EXPECT_EQ(driver.cuCtxSynchronize(), cu::success);
+    std::vector<float> found(count);
+    EXPECT_EQ(driver.cuMemcpyDtoH(found.data(), memory + 64, count * 4), cu::success);
+    return found;
+  };
+  EXPECT_EQ(compute(false, 10), (std::vector<float>{1, 2, 2, 2, 1, 1, 2, 2, 2, 1}));
+  EXPECT_EQ(compute(true, 8), (std::vector<float>(8, 2)));
+}
+
 TEST_F(FakeCudnn, RefusesWrongPacks) {
   CudnnGraph graph(*cudnn, {.handle = handle});
   build(graph);
