@@ -41,7 +41,7 @@ struct FakeOp {
   FakeTensor x, b, t, y;
   bool hasB = false, hasT = false;
   std::array<int64_t, 2> strides{}, padding{}, dilations{}; // of a convolution, or of means
-  std::array<int64_t, 2> window{}; // of means
+  std::array<int64_t, 2> window{};                          // of means
 };
 
 // The operations and tensors of a graph.
