@@ -10,7 +10,9 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from dtc.clean import COPIES, CASTS, DROPPED, name_of
-from dtc.lower import OPS
+from dtc.errors import Unsupported
+from dtc.lower import OPS, REFUSAL
+from dtc.recurrent import RECURRENT
 
 # Ops that clean() removes or rewrites.
 CLEANED = COPIES | CASTS | DROPPED | {"split", "chunk", "split_with_sizes", "unbind"}
@@ -55,15 +57,18 @@ def simpler(node):
         for at, value in zip(tensors, given):
             values[at] = value
         args, kwargs = torch.utils._pytree.tree_unflatten(values, spec)
-        return node.target(*args, **kwargs)
+        return RECURRENT.get(node.target, node.target)(*args, **kwargs)
 
     given = [values[at] for at in tensors]
     table = {op: how for op, how in decomposition_table.items() if not is_known(op)}
-    without_mutation = torch.func.functionalize(compute, remove="mutations")
+    written_out = node.target in RECURRENT  # it changes nothing, and keeps linear as it is
+    traced = compute if written_out else torch.func.functionalize(compute, remove="mutations")
     try:
         with given[0].fake_mode, enable_python_dispatcher(), torch.no_grad():
-            with torch.backends.mkldnn.flags(enabled=False):  # it has LSTMs as one op
-                body = make_fx(without_mutation, decomposition_table=table)(*given)
+            body = make_fx(traced, decomposition_table=table, pre_dispatch=written_out)(*given)
+    except Unsupported as problem:  # lowering the node reports it
+        node.meta[REFUSAL] = problem
+        return None
     except Exception:  # whatever an op of PyTorch raises: the node is reported as it is
         return None
     body.graph.eliminate_dead_code()

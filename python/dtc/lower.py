@@ -33,6 +33,7 @@ def lowers(*names, moves=False):
     return register
 
 
+REFUSAL = "dtc_refusal"  # in the metadata of an op: why it can't be written as simpler ones
 WHOLE_IN_F32 = 1 << 24  # f32, which indices are kept in, holds all whole numbers up to here
 
 
@@ -170,7 +171,7 @@ class Lowering:
         try:
             refused = any(argument in self.poisoned for argument in node.all_input_nodes)
             if function is None and not (refused and node.target is operator.getitem):
-                raise Unsupported(missing(name))
+                raise node.meta.get(REFUSAL) or Unsupported(missing(name))
             if refused:
                 self.poisoned.add(node)
                 return
@@ -280,11 +281,7 @@ class Lowering:
     def known_indices(self, node, indices):
         """Returns the view of constant indices: what makes them, or a buffer; None where neither
         can be stated."""
-        if indices.numel() and int(indices.max()) > WHOLE_IN_F32:
-            raise Unsupported(
-                f"has constant indices up to {int(indices.max())}, which graph IR computes in f32,"
-                f" with whole numbers up to {WHOLE_IN_F32}; make the indices an input of forward"
-            )
+        check_whole(indices)
         view = self.stated(indices, sizes_of(node)) or self.computed(node)
         return view or self.index_buffer(node, indices)
 
@@ -335,6 +332,15 @@ class Lowering:
         """Refuses to use a mean or sum over the batch for single samples."""
         if any(value.total for value in values) and any(value.has_batch for value in values):
             raise Unsupported(COUPLED)
+
+
+def check_whole(indices):
+    """Refuses constant indices that f32 rounds."""
+    if indices.numel() and int(indices.max()) > WHOLE_IN_F32:
+        raise Unsupported(
+            f"has constant indices up to {int(indices.max())}, which graph IR computes in f32, with"
+            f" whole numbers up to {WHOLE_IN_F32}; make the indices an input of forward"
+        )
 
 
 def canonical_names(module):

@@ -78,6 +78,20 @@ def cells(m, x):
     return g
 
 
+def cells_without_bias(m, x):
+    h = c = g = r = torch.ones(x.shape[0], 6)
+    for at in range(x.shape[1]):
+        h, c = m.lstm(x[:, at], (h, c))
+        g, r = m.gru(h, g), m.relu(c, m.tanh(x[:, at], r))
+    return g + r
+
+
+def projected(m, x):
+    """An LSTM whose states have a first value that is trained, and whose output is a product with it."""
+    y, (h, c) = m.mix(x, (m.h.expand(-1, len(x), -1), m.c.expand(-1, len(x), -1)))
+    return y * h.sum(0)[:, None].repeat(1, 1, 2) + c.permute(1, 0, 2).mean((1, 2))[:, None, None]
+
+
 def pairs(m, x):
     """Products of all pairs of rows, of which those below the diagonal are kept."""
     products = m.mix(x) @ x.mT
@@ -243,6 +257,16 @@ CASES = {
     "a bias by distance": (Small(biased_by_distance, mix=mix(), table=nn.Embedding(7, 2)), ROWS),
     "recurrent cells": (Small(cells, lstm=nn.LSTMCell(8, 6), gru=nn.GRUCell(6, 6)), (3, 8)),
     "an LSTM": (Small(lambda m, x: m.mix(x)[0][:, -1], mix=nn.LSTM(8, 5, batch_first=True)), (3, 8)),
+    "recurrent cells without bias": (Small(
+        cells_without_bias, lstm=nn.LSTMCell(8, 6, bias=False), gru=nn.GRUCell(6, 6, bias=False), tanh=nn.RNNCell(8, 6),
+        relu=nn.RNNCell(6, 6, bias=False, nonlinearity="relu")), (3, 8)),
+    "an LSTM with projections": (Small(
+        projected, mix=nn.LSTM(8, 5, 2, batch_first=True, bidirectional=True, proj_size=3),
+        h=Parameter(torch.randn(4, 1, 3)), c=Parameter(torch.randn(4, 1, 5))), (3, 8)),
+    "GRUs both ways": (Small(lambda m, x: m.mix(x)[0] + m.mix(x)[1].sum(0).repeat(1, 2)[:, None], mix=nn.GRU(
+        8, 5, 2, batch_first=True, bidirectional=True, dropout=0.5).eval()), (3, 8)),
+    "recurrent layers without gates": (Small(lambda m, x: m.relu(m.tanh(x)[0])[0], tanh=nn.RNN(
+        8, 5, 2, batch_first=True), relu=nn.RNN(5, 4, batch_first=True, bias=False, nonlinearity="relu")), (3, 8)),
     "pairs of rows": (Small(pairs, mix=mix(), at=torch.tril_indices(6, 6, -1)), ROWS),
     "series by their scale": (Small(against_means, mix=mix(), gain=Parameter(torch.rand(8))), ROWS),
     "a teacher": (Small(taught, mix=mix(), teacher=frozen(mix())), (8,)),

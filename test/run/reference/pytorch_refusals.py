@@ -179,6 +179,8 @@ LABELS, TEMPERATURE = torch.tensor([0, 1, 2]), nn.Parameter(torch.tensor(2.0))
 # Each entry is: the module, its loss, and the strings that the error has to have; PLACE stands for this file and a
 # line.
 PLACE = "pytorch_refusals.py:"
+FAR = [3, 2 ** 24 + 1]  # f32 has 2^24 + 1 as 2^24
+TOO_FAR = [PLACE, "constant indices up to 16777217", "whole numbers up to 16777216"]
 REFUSED = {
     "control flow": (Outer(branch), "mse", [PLACE, "'layers.0' (Wrong)", "if x.sum() > 0", "control flow"]),
     "item": (Outer(lambda m, x: x * x.sum().item()), "mse", ["pytorch_refusals.py:"]),
@@ -289,6 +291,18 @@ REFUSED = {
     "random numbers": (Outer(lambda m, x: x + torch.rand(4)), "mse", ["aten.rand"]),
     "a remainder of numbers": (Outer(lambda m, x: x % 0.3), "mse",
                                [PLACE, "aten.remainder", "of integers it is exact"]),
+    "too many steps of time": (Outer(lambda m, x: x + m.steps(x[:, :1, None].expand(-1, 600, 1))[0].mean(1), steps=nn.GRU(
+        1, 2, 2, batch_first=True, bidirectional=True)), "mse",
+                               [PLACE, "aten.gru has 600 steps of time in 2 layers of two directions", "2048"]),
+    "a large index of rows": (Outer(lambda m, x: x + F.embedding(torch.tensor(FAR), m.c.expand(2 ** 24 + 4, 4)).sum(0),
+                                    c=nn.Parameter(torch.ones(1, 4))), "mse", TOO_FAR),
+    "a large index": (Outer(lambda m, x: x + m.c.expand(2 ** 24 + 4, 4)[torch.tensor(FAR)].sum(0),
+                            c=nn.Parameter(torch.ones(1, 4))), "mse", TOO_FAR),
+    "a large index repeated": (Outer(lambda m, x: x + m.c.expand(2 ** 24 + 4, 4)[torch.tensor(FAR[1:] * 2)].sum(0),
+                                     c=nn.Parameter(torch.ones(1, 4))), "mse", TOO_FAR),
+    "a large class": (Outer(lambda m, x: x), lambda out, targets: F.cross_entropy(
+        out.sum(-1, keepdim=True).expand(-1, 2 ** 24 + 4), torch.full_like(targets[:, 0], 2 ** 24 + 1).long()),
+                      TOO_FAR),
     "an exception": (Outer(lambda m, x: x.view(3, 7)), "mse", [PLACE]),
 }
 
