@@ -281,7 +281,7 @@ class Lowering:
     def known_indices(self, node, indices):
         """Returns the view of constant indices: what makes them, or a buffer; None where neither
         can be stated."""
-        check_whole(indices)
+        check_exact(indices)
         view = self.stated(indices, sizes_of(node)) or self.computed(node)
         return view or self.index_buffer(node, indices)
 
@@ -334,7 +334,7 @@ class Lowering:
             raise Unsupported(COUPLED)
 
 
-def check_whole(indices):
+def check_exact(indices):
     """Refuses constant indices that f32 rounds."""
     if indices.numel() and int(indices.max()) > WHOLE_IN_F32:
         raise Unsupported(

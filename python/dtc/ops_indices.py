@@ -6,7 +6,7 @@ from dtc import views
 from dtc.clean import bound, name_of, sizes_of
 from dtc.errors import Unsupported
 from dtc.ir import Batch, elements
-from dtc.lower import check_whole, lowers
+from dtc.lower import check_exact, lowers
 from dtc.ops_choices import compare
 from dtc.ops_constants import index as counting
 from dtc.ops_points import as_numbers, binary, floats, number, repeated_to, scaled, uniform
@@ -54,7 +54,7 @@ def from_the_end(lower, node, size):
 
 def constant_indices(lower, indices, node=None):
     """Writes constant indices: by arithmetic where that can state them, else as a buffer."""
-    check_whole(indices)
+    check_exact(indices)
     shape = tuple(indices.shape)
     if indices.numel() and bool((indices == indices.flatten()[0]).all()):
         return repeated_to(number(lower, float(indices.flatten()[0])), shape)

@@ -4,7 +4,7 @@ from dtc import views
 from dtc.clean import bound, sizes_of
 from dtc.errors import Unsupported
 from dtc.ir import Batch
-from dtc.lower import check_whole, lowers
+from dtc.lower import check_exact, lowers
 from dtc.ops_choices import compare, where
 from dtc.ops_entropy import nll_of
 from dtc.ops_layers import reduced, rows_and_last
@@ -73,7 +73,7 @@ def class_indices(lower, node):
     """Returns the view of targets in i32: of an input, or of integers that the module or the loss computes, or of
     constants such as the first of several candidates for every sample."""
     if lower.folder.is_constant(node):
-        check_whole(lower.folder.value(node))
+        check_exact(lower.folder.value(node))
         same = uniform(lower, node)
         view = (
             lower.known_indices(node, lower.folder.value(node))
