@@ -44,6 +44,10 @@ def is_known(target):
     return name in OPS or name in CLEANED
 
 
+def changes_in_place(target):
+    return isinstance(target, torch._ops.OpOverload) and target._schema.is_mutable
+
+
 def simpler(node):
     """Returns a graph that computes a node of known ops, with a placeholder for each tensor that
     it reads; None where PyTorch has none."""
@@ -60,12 +64,20 @@ def simpler(node):
         return RECURRENT.get(node.target, node.target)(*args, **kwargs)
 
     given = [values[at] for at in tensors]
-    table = {op: how for op, how in decomposition_table.items() if not is_known(op)}
-    written_out = node.target in RECURRENT  # it changes nothing, and keeps linear as it is
-    traced = compute if written_out else torch.func.functionalize(compute, remove="mutations")
+    table = {
+        op: how
+        for op, how in decomposition_table.items()
+        if not is_known(op) and not changes_in_place(op)
+    }
     try:
         with given[0].fake_mode, enable_python_dispatcher(), torch.no_grad():
-            body = make_fx(traced, decomposition_table=table, pre_dispatch=written_out)(*given)
+            # Layers of steps change nothing in place, and keep linear as it is.
+            layers = node.target in RECURRENT
+            body = make_fx(compute, decomposition_table=table, pre_dispatch=layers)(*given)
+            if any(changes_in_place(each.target) for each in body.graph.nodes):
+                # Only ops that are not made of others: releases differ in what of those it reaches.
+                without = torch.func.functionalize(body, remove="mutations")
+                body = make_fx(without, decomposition_table=table)(*given)
     except Unsupported as problem:  # lowering the node reports it
         node.meta[REFUSAL] = problem
         return None

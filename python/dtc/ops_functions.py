@@ -8,7 +8,7 @@ from dtc.clean import bound, sizes_of
 from dtc.errors import Unsupported
 from dtc.lower import lowers
 from dtc.ops_moves import take
-from dtc.ops_points import binary, floats, point, pointwise, scaled
+from dtc.ops_points import binary, floats, point, pointwise, scaled, uniform
 
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
@@ -126,11 +126,19 @@ def square(lower, node):
 @lowers("clamp", "clamp_min", "clamp_max", "clip")
 def clamp(lower, node):
     arguments = bound(node)
-    low, high = arguments.get("min"), arguments.get("max")
-    if is_node(low) or is_node(high):
-        raise Unsupported("clamps to a tensor; use torch.maximum and torch.minimum")
+    low, high = (clamped_to(lower, arguments.get(side)) for side in ("min", "max"))
     low, high = -math.inf if low is None else low, math.inf if high is None else high
     return point(lower, "clamp", floats(lower.view(node.args[0])), low, high)
+
+
+def clamped_to(lower, side):
+    """Returns a bound of clamp as a number, which a constant without dims is, too."""
+    if not is_node(side):
+        return side
+    number = None if sizes_of(side) else uniform(lower, side)
+    if number is None:
+        raise Unsupported("clamps to a tensor; use torch.maximum and torch.minimum")
+    return number
 
 
 @lowers("glu")

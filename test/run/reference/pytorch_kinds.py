@@ -88,7 +88,7 @@ def cells_without_bias(m, x):
 
 def projected(m, x):
     """An LSTM whose states have a first value that is trained, and whose output is a product with it."""
-    y, (h, c) = m.mix(x, (m.h.expand(-1, len(x), -1), m.c.expand(-1, len(x), -1)))
+    y, (h, c) = m.mix(x, (m.h.expand(-1, x.shape[0], -1), m.c.expand(-1, x.shape[0], -1)))
     return y * h.sum(0)[:, None].repeat(1, 1, 2) + c.permute(1, 0, 2).mean((1, 2))[:, None, None]
 
 
@@ -318,7 +318,7 @@ CASES = {
     "layers that share what the first makes": (Small(biased_by_the_first, layers=nn.ModuleList(
         SharedBias(is_first) for is_first in (True, False, False))), ROWS),
     "layers and activations in turn": (Small(lambda m, x: m.layers(x), layers=nn.Sequential(*(
-        nn.ReLU() if at % 2 else mix() for at in range(12)))), ROWS),
+        nn.LeakyReLU() if at % 2 else mix() for at in range(12)))), ROWS),
     "layers with adapters": (Small(lowered, bases=frozen(lists(3, mix)), a=nn.ParameterList(
         Parameter(torch.randn(2, 8)) for _ in range(3)), b=nn.ParameterList(
             Parameter(torch.randn(8, 2)) for _ in range(3)), mix=mix()), ROWS),

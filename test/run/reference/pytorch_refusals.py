@@ -301,7 +301,7 @@ REFUSED = {
     "a large index repeated": (Outer(lambda m, x: x + m.c.expand(2 ** 24 + 4, 4)[torch.tensor(FAR[1:] * 2)].sum(0),
                                      c=nn.Parameter(torch.ones(1, 4))), "mse", TOO_FAR),
     "a large class": (Outer(lambda m, x: x), lambda out, targets: F.cross_entropy(
-        out.sum(-1, keepdim=True).expand(-1, 2 ** 24 + 4), torch.full_like(targets[:, 0], 2 ** 24 + 1).long()),
+        out.sum(-1, keepdim=True).expand(-1, 2 ** 24 + 4), torch.full(targets.shape[:1], 2 ** 24 + 1)),
                       TOO_FAR),
     "an exception": (Outer(lambda m, x: x.view(3, 7)), "mse", [PLACE]),
 }
