@@ -87,7 +87,7 @@ def cells_without_bias(m, x):
 
 
 def projected(m, x):
-    """An LSTM whose states have a first value that is trained; torch.export of 2.8 has a wrong shape of its last one."""
+    """An LSTM whose states have a first value that is trained; torch.export 2.8 has a wrong shape of its last one."""
     return m.mix(x, (m.h.expand(-1, x.shape[0], -1), m.c.expand(-1, x.shape[0], -1)))[0]
 
 
