@@ -35,8 +35,8 @@ std::string undividedText(const DividedSize &size);
 // schedule.
 int64_t leastChunksOf(int64_t stages, const Pins &pins);
 
-// Returns true if `cp` ranks may share a sequence, beside `tp` ones of tensor parallelism, among which
-// programs may split what each of them has of it.
+// Returns true if `cp` ranks may share a sequence, beside `tp` ones of tensor parallelism, among
+// which programs may split what each of them has of it.
 bool fitsSequence(int64_t cp, int64_t tp, const SpaceLimits &limits, const Pins &pins);
 // Returns true if 'dtc compile' may be asked for so many ranks of context parallelism, if the plan
 // is for it: of models without experts, where a pin says so or all attention is known to permit it.
