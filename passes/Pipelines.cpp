@@ -59,6 +59,8 @@ void addGraphPhase(OpPassManager &passes, const StepOptions &options) {
   optimizer.trustCoefficient = options.trustCoefficient;
   optimizer.muonMomentum = options.muonMomentum;
   optimizer.muonRate = nameOf(options.matrixRate);
+  optimizer.compress = textOf(options.compress);
+  optimizer.ranks = options.ranks;
   optimizer.offload = options.offload;
   optimizer.coupledDecay = options.coupledDecay;
   passes.addPass(createAddOptimizer(optimizer));

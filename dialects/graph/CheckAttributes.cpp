@@ -2,6 +2,7 @@
 // op and holds a valid value.
 #include "dialects/graph/Attributes.h"
 
+#include "dialects/graph/CompressionAttributes.h"
 #include "dialects/graph/Context.h"
 #include "dialects/graph/GradientType.h"
 #include "dialects/graph/HostMemory.h"
@@ -162,6 +163,11 @@ const std::vector<Declaration> &declarations() {
       {kCopiesAttr, {Holder::Op}, isCount, "a whole number of 1 or more (i64)"},
       {kBlockAttr, {Holder::Op}, isCount, "a whole number of 1 or more (i64)"},
       {kStatisticAttr, {Holder::Op}, isOf<UnitAttr>, "no value"},
+      {kByRankAttr, {Holder::Op}, isOf<UnitAttr>, "no value"},
+      {kOwnShapeAttr, {Holder::Op}, isOf<UnitAttr>, "no value"},
+      {kCompressedAttr, {Holder::Op}, isOf<UnitAttr>, "no value"},
+      {kExchangedAttr, {Holder::Op}, isOf<UnitAttr>, "no value"},
+      {kDecompressedAttr, {Holder::Op}, isOf<UnitAttr>, "no value"},
       {kWideAttr, {Holder::Op}, isOf<UnitAttr>, "no value"},
       {kLaterRoundAttr, {Holder::Op}, isOf<UnitAttr>, "no value"},
       {kSplitsAttr, {Holder::Op}, isOf<DenseI64ArrayAttr>, "an array<i64>"},

@@ -1,4 +1,5 @@
 // Implements parameters, state and functions: assembly and checks of symbols.
+#include "dialects/graph/CompressionAttributes.h"
 #include "dialects/graph/Declaration.h"
 #include "dialects/graph/Inputs.h"
 #include "dialects/graph/Placement.h"
@@ -188,7 +189,11 @@ LogicalResult StateOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (firstMember(getSymName()) != firstMember(*getParameter())) // state_c6
     return emitOpError() << "counts from " << firstMember(getSymName()) << " in its name, but '"
                          << *getParameter() << "' from " << firstMember(*getParameter());
+  if ((*this)->hasAttr(kOwnShapeAttr))
+    return success();
   SmallVector<int64_t> shape(cast<RankedTensorType>(parameter.getType()).getShape());
+  if ((*this)->hasAttr(kByRankAttr) && type.getRank() > 0)
+    shape.insert(shape.begin(), type.getDimSize(0));
   auto blocks = (*this)->getAttrOfType<IntegerAttr>(kBlockAttr);
   if (int64_t block = blocks ? blocks.getInt() : 1; !shape.empty())
     shape.back() = block > 0 && shape.back() % block == 0 ? shape.back() / block : 0;

@@ -1,11 +1,13 @@
 // Adds the function that updates the parameters (pass dtc-add-optimizer).
 #include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/OptimizerOps.h"
+#include "passes/graph/CompressGradients.h"
 #include "passes/graph/LayerwiseStep.h"
 #include "passes/graph/MuonStep.h"
 #include "passes/graph/Passes.h"
 #include "passes/graph/StateForm.h"
 
+#include "dialects/graph/CompressionAttributes.h"
 #include "dialects/graph/Declaration.h"
 #include "dialects/graph/GradientType.h"
 #include "dialects/graph/HostMemory.h"
@@ -41,8 +43,10 @@ struct Trained {
 
 class UpdateBuilder {
 public:
-  UpdateBuilder(ModuleOp module, Optimizer optimizer, const AddOptimizerOptions &options)
-      : module(module), kind(optimizer.kind), stateType(optimizer.state), options(options),
+  UpdateBuilder(ModuleOp module, Optimizer optimizer, Compression compression,
+                const AddOptimizerOptions &options)
+      : module(module), kind(optimizer.kind), stateType(optimizer.state), compression(compression),
+        options(options),
         builder(module.getContext()), loc(module.getLoc()),
         scalar(RankedTensorType::get({}, builder.getF32Type())), rows(rowsOfWeightedMean(module)),
         hasBeside(module.lookupSymbol(graph::kPrepareFunction) != nullptr) {
@@ -52,6 +56,8 @@ public:
 
   void run() {
     createFunction();
+    if (compression.kind != CompressKind::None)
+      compressGradients();
     Value loss = func.getArgument(0), norm = buildNorm();
     SmallVector<Value> divisors; // factors that turn the gradients and their norm into the loss's
     if (rows > 0) { // the loss is a weighted mean: so far it was divided by the number of rows
@@ -102,6 +108,8 @@ public:
       updateRun(run, scalars);
     for (ArrayRef<Trained> run : runsOf(observed))
       storeObserved(run, apply);
+    for (const Exchanged &run : exchanged)
+      keepRest(run, apply);
     updateLossScale(apply);
     finish();
   }
@@ -453,6 +461,134 @@ private:
       set(symbol, value);
   }
 
+  // What is left of a run of gradients that ranks have exchanged: the states of each after another,
+  // as they were before, and those but the errors as they are after the step.
+  struct Exchanged {
+    std::vector<Trained> run; // with the gradients before the exchange
+    SmallVector<Value> sums;  // the gradients after it
+    SmallVector<std::string> symbols;
+    SmallVector<Value> before, after;
+  };
+
+  GradientExchange exchangeOf(graph::ParameterOp parameter) const {
+    return {compression, options.ranks, cast<RankedTensorType>(inF32(parameter.getType()))};
+  }
+
+  // Replaces the gradients of large matrices by what ranks exchange of their addends.
+  void compressGradients() {
+    std::vector<Trained> all;
+    for (const Trained &entry : trained)
+      if (entry.gradient && exchangeOf(entry.parameter).isCompressed())
+        all.push_back(entry);
+    llvm::StringMap<Value> sums;
+    for (ArrayRef<Trained> run : runsOf(all)) {
+      exchanged.push_back(exchange(run));
+      for (auto [entry, sum] : llvm::zip(run, exchanged.back().sums)) {
+        graph::ParameterOp parameter = entry.parameter;
+        parameter->setAttr(graph::kCompressedAttr, builder.getUnitAttr());
+        sums[parameter.getSymName()] = sum;
+      }
+    }
+    for (Trained &entry : trained)
+      if (Value sum = sums.lookup(entry.parameter.getSymName()))
+        entry.gradient = sum;
+  }
+
+  Exchanged exchange(ArrayRef<Trained> run) {
+    Exchanged made{run.vec(), {}, {}, {}, {}};
+    SmallVector<Value> gradients;
+    for (const Trained &entry : run) {
+      gradients.push_back(entry.gradient);
+      for (const CompressionState &state : exchangeOf(entry.parameter).states()) {
+        made.symbols.push_back(declareState(entry.parameter, state));
+        made.before.push_back(read(entry.parameter, made.symbols.back(), state.type));
+      }
+    }
+    // Builds all exchanges; returns the sums, then the states.
+    auto exchangeAll = [&](ValueRange ofGradients, ValueRange ofStates) {
+      SmallVector<Value> sums, states;
+      for (auto [entry, gradient] : llvm::zip(run, ofGradients)) {
+        GradientExchange of = exchangeOf(entry.parameter);
+        size_t count = of.states().size();
+        GradientExchange::Made each =
+            of.exchange(builder, loc, gradient, ofStates.take_front(count));
+        ofStates = ofStates.drop_front(count);
+        sums.push_back(each.sum);
+        llvm::append_range(states, each.carried);
+      }
+      llvm::append_range(sums, states);
+      return sums;
+    };
+    SmallVector<Value> results;
+    if (int64_t count = run.front().count(); count > 0) {
+      SmallVector<Value> stacks(gradients);
+      llvm::append_range(stacks, made.before);
+      llvm::append_range(results, repeatBlock("exchange", count, {}, stacks, /*carrying=*/0,
+                                              /*firstInstance=*/0,
+                                              [&](ValueRange, ValueRange ofOne) {
+                                                return exchangeAll(
+                                                    ofOne.take_front(gradients.size()),
+                                                    ofOne.drop_front(gradients.size()));
+                                              }));
+    } else {
+      results = exchangeAll(gradients, made.before);
+    }
+    made.sums.assign(results.begin(), results.begin() + static_cast<ptrdiff_t>(run.size()));
+    made.after.assign(results.begin() + static_cast<ptrdiff_t>(run.size()), results.end());
+    return made;
+  }
+
+  // Stores the states of an exchange, with the errors that follow from it, if the step is applied.
+  void keepRest(const Exchanged &made, Value apply) {
+    SmallVector<Value> values;
+    for (auto [entry, sum] : llvm::zip(made.run, made.sums))
+      llvm::append_range(values, ArrayRef<Value>{entry.gradient, sum});
+    size_t gradients = values.size(), states = made.before.size();
+    llvm::append_range(values, made.before);
+    llvm::append_range(values, made.after);
+    auto chooseAll = [&](Value applied, ValueRange of) {
+      SmallVector<Value> chosen;
+      ValueRange before = of.slice(gradients, states), after = of.drop_front(gradients + states);
+      auto choose = [&](Value now) {
+        chosen.push_back(
+            graph::WhereOp::create(builder, loc, now.getType(), applied, now, before.front()));
+        before = before.drop_front();
+      };
+      for (size_t index = 0; index < made.run.size(); ++index) {
+        GradientExchange exchange = exchangeOf(made.run[index].parameter);
+        choose(exchange.error(builder, loc, of[2 * index], of[2 * index + 1], before.front()));
+        for (size_t state = 1; state < exchange.states().size(); ++state) {
+          choose(after.front());
+          after = after.drop_front();
+        }
+      }
+      return chosen;
+    };
+    SmallVector<Value> updated;
+    if (int64_t count = made.run.front().count(); count > 0)
+      llvm::append_range(updated,
+                         repeatBlock("keep_rest", count, apply, values, /*carrying=*/0,
+                                     /*firstInstance=*/0, [&](ValueRange others, ValueRange ofOne) {
+                                       return chooseAll(others.front(), ofOne);
+                                     }));
+    else
+      updated = chooseAll(apply, values);
+    for (const auto &[symbol, value] : llvm::zip(made.symbols, updated))
+      set(symbol, value);
+  }
+
+  // Declares a state of a compressed gradient, and returns its symbol.
+  std::string declareState(graph::ParameterOp parameter, const CompressionState &state) {
+    std::string name = declareState(parameter, StoredTensor{state.suffix.str(), state.type});
+    auto op = cast<graph::StateOp>(module.lookupSymbol(name));
+    op->setAttr(state.isByRank ? graph::kByRankAttr : graph::kOwnShapeAttr, builder.getUnitAttr());
+    if (state.isRandom) {
+      op.setInit(graph::InitKind::Normal);
+      op.setStddev(llvm::APFloat(1.0));
+    }
+    return name;
+  }
+
   // Returns a state moved by `rate` where `values` are below their mean, and by as much down where
   // they are above it. Whole numbers are compared exactly: their sum with multiples of them.
   Value evened(Value state, Value values, FloatAttr rate) {
@@ -621,6 +757,7 @@ private:
   ModuleOp module;
   OptimizerKind kind;
   StateType stateType;
+  Compression compression;
   const AddOptimizerOptions &options;
   OpBuilder builder;
   Location loc;
@@ -629,6 +766,7 @@ private:
   bool hasBeside; // the loss has other terms beside the weighted mean
   graph::FuncOp func;
   std::vector<Trained> trained;
+  std::vector<Exchanged> exchanged;
   std::vector<Trained> observed;                    // states, with their next values as gradients
   SmallVector<std::pair<StringRef, Value>> results; // reported values by name
   Value skipped;
@@ -652,6 +790,32 @@ struct AddOptimizer : impl::AddOptimizerBase<AddOptimizer> {
     if (kind == OptimizerKind::Muon && !llvm::any_of(hiddenMatricesOf(module), isTrained))
       return module.emitError("the model trains no matrix inside of it that muon could update: "
                               "none but embeddings and output layers; use --optimizer adamw");
+    return success();
+  }
+
+  // Checks what compression asks of the model and of other options.
+  LogicalResult checkCompression(ModuleOp module, const Compression &compression) {
+    if (compression.kind == CompressKind::None)
+      return success();
+    std::string name = "compress=" + textOf(compression);
+    if (ranks < 2)
+      return module.emitError(name) << " needs 2 ranks of data parallelism or more";
+    if (gradDtype != nameOf(GradientType::F32))
+      return module.emitError(name) << " sends its factors in f32; leave out --grad-dtype";
+    if (module.lookupSymbol(graph::kLossScaleState))
+      return module.emitError(name) << " keeps errors from step to step, which a loss scale "
+                                       "changes; train in bf16 or f32";
+    int64_t most = 0;
+    for (auto parameter : module.getOps<graph::ParameterOp>())
+      if (!parameter.getFrozen())
+        most = std::max(most, GradientExchange(compression, ranks,
+                                               cast<RankedTensorType>(parameter.getType()))
+                                  .mostRank());
+    if (compression.amount > most)
+      return module.emitError(name)
+             << " makes no gradient of the model smaller; "
+             << (most > 0 ? "use a rank of " + std::to_string(most) + " or less"
+                          : std::string("it trains no matrix that is large enough"));
     return success();
   }
 
@@ -689,11 +853,20 @@ struct AddOptimizer : impl::AddOptimizerBase<AddOptimizer> {
     }
     if (*reduced != GradientType::F32)
       module->setAttr(graph::kGradDtypeAttr, StringAttr::get(&getContext(), gradDtype));
+    std::optional<Compression> compression = compressionFrom(compress);
+    if (!compression) {
+      module.emitError("there is no compression '") << compress.getValue()
+                                                    << "'; use none or powersgd:RANK";
+      return signalPassFailure();
+    }
+    if (failed(checkCompression(module, *compression)))
+      return signalPassFailure();
     AddOptimizerOptions options{optimizer,    state,       beta1,     beta2,
                                 epsilon,      weightDecay, gradDtype, clipNorm,
                                 cosine,       warmupSteps, minRatio,  trustCoefficient,
-                                muonMomentum, muonRate,    offload,   coupledDecay};
-    UpdateBuilder(module, {*kind, *stored}, options).run();
+                                muonMomentum, muonRate,    offload,   coupledDecay,
+                                compress,     ranks};
+    UpdateBuilder(module, {*kind, *stored}, *compression, options).run();
   }
 };
 

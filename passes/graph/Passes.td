@@ -185,6 +185,9 @@ def AddOptimizer : Pass<"dtc-add-optimizer", "::mlir::ModuleOp"> {
     With `coupled-decay` sgd adds weight_decay * p to the clipped gradient, so that momentum averages it too, as in
     torch.optim.SGD. With `offload` all states of parameters are marked `graph.host`, and each parameter has a copy in
     f32 there, so that the update on the host needs nothing from the device except gradients (`dtc-offload-update`).
+
+    With `compress` the gradients of large matrices are replaced first, before the norm, by what `ranks` ranks exchange
+    of their addends (`graph.addends`), and states keep what was not sent (docs/slow-links.md).
     ```mlir
     // After: graph.func @update(%loss {graph.accumulated = "loss"}, %g {graph.gradient_of = @w})
     //            -> (tensor<f32> {graph.output = "loss"}, tensor<f32> {graph.output = "grad_norm"}, ...)
@@ -209,5 +212,8 @@ def AddOptimizer : Pass<"dtc-add-optimizer", "::mlir::ModuleOp"> {
     Option<"muonRate", "muon-rate", "std::string", /*default=*/"\"match-rms-adamw\"",
       "match-rms-adamw or original: the factor of the learning rate of muon's matrices">,
     Option<"offload", "offload", "bool", /*default=*/"false", "State of parameters is in the host's memory">,
-    Option<"coupledDecay", "coupled-decay", "bool", /*default=*/"false", "sgd: weight decay is added to the gradient">];
+    Option<"coupledDecay", "coupled-decay", "bool", /*default=*/"false", "sgd: weight decay is added to the gradient">,
+    Option<"compress", "compress", "std::string", /*default=*/"\"none\"",
+      "none or powersgd:RANK: how ranks of data parallelism sum gradients">,
+    Option<"ranks", "ranks", "int64_t", /*default=*/"1", "Ranks of data parallelism; read where `compress` is not none">];
 }

@@ -444,6 +444,8 @@ LogicalResult ExecLowering::declareGradients() {
     if (failed(splits))
       return failure();
     ArrayRef<int64_t> local = cast<RankedTensorType>(gradient.value.getType()).getShape();
+    if (local.size() != type.getShape().size()) // a matrix that is made of what ranks exchange
+      local = type.getShape();
     exec::GradientOp::create(
         end, gradient.parameter.getLoc(), name, emitter->lookup(gradient.value), type.getShape(),
         gradient.parameter.getStoredShape().value_or(type.getShape()), local,

@@ -1,9 +1,11 @@
 // Finds the values of the update that are final gradients.
 #include "passes/schedule/FinalGradients.h"
 
+#include "dialects/graph/CompressionAttributes.h"
 #include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/Placement.h"
 #include "dialects/graph/ShapeOps.h"
+#include "dialects/graph/Slices.h"
 #include "dialects/graph/TransferOps.h"
 #include "mlir/Dialect/Shard/IR/ShardDialect.h"
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
@@ -53,6 +55,42 @@ void findRead(Value value, const SymbolTable &symbols, SmallVectorImpl<Value> &r
     read.push_back(value);
 }
 
+// Returns what a value is made of by one op. A kernel may have results that have nothing to do with
+// each other.
+SmallVector<Value> madeOf(OpResult value, const SymbolTable &symbols) {
+  Operation *op = value.getOwner();
+  auto call = dyn_cast<graph::CallOp>(op);
+  auto kernel = call ? symbols.lookup<graph::FuncOp>(call.getCallee()) : graph::FuncOp();
+  if (!kernel)
+    return SmallVector<Value>(op->getOperands());
+  Block &body = kernel.getBody().front();
+  Value result = body.getTerminator()->getOperand(value.getResultNumber());
+  SmallVector<Value> read{result}, found;
+  for (Operation *inside : graph::getProducers(result))
+    llvm::append_range(read, inside->getOperands());
+  for (Value each : read)
+    if (auto argument = dyn_cast<BlockArgument>(each))
+      found.push_back(op->getOperand(argument.getArgNumber()));
+  return found;
+}
+
+// Returns the parameter whose gradient a value was made of; null if there is none.
+FlatSymbolRefAttr gradientBehind(graph::FuncOp update, Value made, const SymbolTable &symbols) {
+  llvm::SmallPtrSet<void *, 32> seen;
+  SmallVector<Value> left{made};
+  while (!left.empty()) {
+    Value value = left.pop_back_val();
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      if (auto name = update.getArgAttrOfType<FlatSymbolRefAttr>(argument.getArgNumber(),
+                                                                 graph::kGradientOfAttr))
+        return name;
+    } else if (seen.insert(value.getAsOpaquePointer()).second) {
+      llvm::append_range(left, madeOf(cast<OpResult>(value), symbols));
+    }
+  }
+  return {};
+}
+
 ArrayRef<int64_t> meshOf(ModuleOp module) {
   auto grid = module.lookupSymbol<shard::GridOp>(graph::kMeshName);
   return grid ? grid.getShape() : ArrayRef<int64_t>();
@@ -63,7 +101,8 @@ SmallVector<FinalGradient> dtc::findFinalGradients(graph::FuncOp update) {
   auto module = update->getParentOfType<ModuleOp>();
   llvm::StringMap<graph::PlacementAttr> ofState;
   for (auto state : module.getOps<graph::StateOp>())
-    if (state.getParameter() && state.getPlacement())
+    if (state.getParameter() && state.getPlacement() && !state->hasAttr(graph::kByRankAttr) &&
+        !state->hasAttr(graph::kOwnShapeAttr))
       ofState.try_emplace(*state.getParameter(), *state.getPlacement());
   llvm::StringMap<graph::ParameterOp> parameters;
   for (auto parameter : module.getOps<graph::ParameterOp>())
@@ -74,7 +113,7 @@ SmallVector<FinalGradient> dtc::findFinalGradients(graph::FuncOp update) {
     auto name =
         update.getArgAttrOfType<FlatSymbolRefAttr>(argument.getArgNumber(), graph::kGradientOfAttr);
     graph::ParameterOp parameter = name ? parameters.lookup(name.getValue()) : nullptr;
-    if (!parameter)
+    if (!parameter || parameter->hasAttr(graph::kCompressedAttr)) // no rank has the sum of addends
       continue;
     graph::PlacementAttr placement = ofState.lookup(parameter.getSymName());
     if (!placement)
@@ -90,5 +129,10 @@ SmallVector<FinalGradient> dtc::findFinalGradients(graph::FuncOp update) {
         break;
       }
   }
+  for (Operation &op : update.getBody().front())
+    if (op.hasAttr(graph::kDecompressedAttr))
+      if (FlatSymbolRefAttr name = gradientBehind(update, op.getResult(0), symbols))
+        if (graph::ParameterOp parameter = parameters.lookup(name.getValue()))
+          found.push_back({parameter, op.getResult(0), ofState.lookup(name.getValue())});
   return found;
 }

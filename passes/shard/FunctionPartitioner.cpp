@@ -1,6 +1,7 @@
 // Rewrites the body of one function from the logical device to one rank.
 #include "passes/shard/FunctionPartitioner.h"
 
+#include "dialects/graph/CompressionAttributes.h"
 #include "dialects/graph/Context.h"
 #include "dialects/graph/ElementwiseOps.h"
 #include "dialects/graph/ExchangeOps.h"
@@ -8,6 +9,7 @@
 #include "dialects/graph/LayerwiseOps.h"
 #include "dialects/graph/Placement.h"
 #include "dialects/graph/ShapeOps.h"
+#include "dialects/graph/SlowLinkOps.h"
 #include "dialects/graph/StateOps.h"
 #include "dialects/graph/Unfinished.h"
 #include "passes/shard/PlacedAttention.h"
@@ -431,6 +433,8 @@ static bool isLocalReshape(Operation &op, ArrayRef<Type> types) {
 // may be a gradient too, which is then needed in the middle of a step, not at its end.
 bool FunctionPartitioner::isOfBatch(Value value, const Placement &to) const {
   const Placement &now = values.find(value)->second.placement;
+  if (Operation *made = value.getDefiningOp(); made && made->hasAttr(graph::kExchangedAttr))
+    return false; // what '@update' makes of a gradient is sent as it
   return llvm::any_of(axesOfSamples(mesh), [&](unsigned axis) {
     return now[axis].isPartial() && to[axis].isReplicate();
   });
@@ -474,7 +478,7 @@ LogicalResult FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInt
     values[op.getResult(0)] = {operands[0], placements[0]};
     return success();
   }
-  if (isLocalReshape(op, types)) {
+  if (isa<graph::AddendsOp>(op) || isLocalReshape(op, types)) {
     values[op.getResult(0)] = {
         graph::ReshapeOp::create(builder, op.getLoc(), types[0], operands[0]), placements[0]};
     return success();

@@ -5,6 +5,7 @@
 #include "dialects/graph/ExchangeOps.h"
 #include "dialects/graph/GradientOps.h"
 #include "dialects/graph/NnOps.h"
+#include "dialects/graph/SlowLinkOps.h"
 
 using namespace mlir;
 
@@ -160,6 +161,11 @@ Placement resultUnder(const graph::OpRule &rule, size_t result, ArrayRef<int> sp
   return placement;
 }
 
+// True for the loop of the ranks whose addends graph.addends takes: its operand is their sum.
+static bool isOfAddends(Operation *op, int choice) {
+  return isa<graph::AddendsOp>(op) && choice == 0;
+}
+
 void orderHeads(Operation *op, const Mesh &mesh, Placement &placement) {
   if (!isa<graph::ExchangeOp, graph::AttentionOp, graph::AttentionGradOp>(op))
     return;
@@ -174,6 +180,9 @@ Placement operandOf(Operation *op, const graph::OpRule &rule, size_t operand, Ar
                     const Mesh &mesh) {
   Placement placement = operandUnder(rule, operand, split);
   orderHeads(op, mesh, placement);
+  for (auto [axis, choice] : llvm::enumerate(split))
+    if (isOfAddends(op, choice))
+      placement[axis] = AxisPlacement::partial(graph::ReduceKind::Sum);
   return placement;
 }
 
@@ -191,12 +200,14 @@ int followOperands(Operation *op, const graph::OpRule &rule, ArrayRef<int64_t> s
   bool hasSum = false, mayStaySum = rule.jointlyLinear;
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
     AxisPlacement now = placementOf(operand);
+    bool isSum = now.isPartial() && now.reduce == graph::ReduceKind::Sum;
     int loop = now.isShard() ? loopOfDim(rule.operands[index], now.dim) : split::kNone;
+    if (isSum && isOfAddends(op, 0))
+      loop = 0;
     OpSplit split(taken);
     split.push_back(loop);
     if (loop >= 0 && canSplit(rule, split, sizes))
       return loop;
-    bool isSum = now.isPartial() && now.reduce == graph::ReduceKind::Sum;
     bool isScalar = now.isReplicate() && cast<RankedTensorType>(operand.getType()).getRank() == 0;
     bool isComplete = rule.isComplete(static_cast<unsigned>(index));
     hasSum |= isSum && !isComplete;

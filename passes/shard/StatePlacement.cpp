@@ -15,6 +15,7 @@
 
 #include "passes/shard/Partition.h"
 
+#include "dialects/graph/CompressionAttributes.h"
 #include "dialects/graph/StateAttributes.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -95,6 +96,15 @@ void assignStatePlacements(ModuleOp module, const Mesh &mesh) {
   for (auto state : module.getOps<graph::StateOp>()) {
     if (!state.getParameter()) {
       state.setPlacementAttr(toAttr(module.getContext(), replicated(mesh)));
+      continue;
+    }
+    bool isByRank = state->hasAttr(graph::kByRankAttr);
+    if (isByRank || state->hasAttr(graph::kOwnShapeAttr)) {
+      Placement placement = replicated(mesh);
+      for (unsigned axis : mesh.axesOf(AxisRole::Data))
+        if (isByRank)
+          placement[axis] = AxisPlacement::shard(0);
+      state.setPlacementAttr(toAttr(module.getContext(), placement));
       continue;
     }
     auto parameter = module.lookupSymbol<graph::ParameterOp>(*state.getParameter());

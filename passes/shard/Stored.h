@@ -1,6 +1,7 @@
 // Finds the parameters and the state of a module by name.
 #pragma once
 
+#include "dialects/graph/CompressionAttributes.h"
 #include "dialects/graph/Graph.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -18,7 +19,8 @@ public:
       if (!state && !llvm::isa<graph::ParameterOp>(op))
         continue;
       ops[mlir::SymbolTable::getSymbolName(&op).getValue()] = &op;
-      if (state && state.getParameter())
+      if (state && state.getParameter() && !state->hasAttr(graph::kByRankAttr) &&
+          !state->hasAttr(graph::kOwnShapeAttr))
         firstStates.try_emplace(*state.getParameter(), state);
     }
   }
@@ -26,7 +28,8 @@ public:
   // Returns the graph.parameter or graph.state of a name; null if there is none.
   mlir::Operation *at(llvm::StringRef name) const { return ops.lookup(name); }
 
-  // Returns the first state of an optimizer for a parameter; null if it has none.
+  // Returns the first state of an optimizer for a parameter that is placed as its gradient is used;
+  // null if it has none.
   graph::StateOp firstStateOf(llvm::StringRef parameter) const {
     return firstStates.lookup(parameter);
   }

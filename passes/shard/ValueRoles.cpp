@@ -1,6 +1,8 @@
 // Finds the role of each value in the step.
 #include "passes/shard/ValueRoles.h"
 
+#include "dialects/graph/CompressionAttributes.h"
+
 using namespace mlir;
 
 namespace dtc {
@@ -107,7 +109,8 @@ void ValueRoles::followUpdate(ModuleOp step) {
 }
 
 graph::CollectiveRole ValueRoles::of(Value value) const {
-  if (gradients.contains(value))
+  Operation *made = value.getDefiningOp();
+  if (gradients.contains(value) || (made && made->hasAttr(graph::kExchangedAttr)))
     return graph::CollectiveRole::Gradient;
   if (parameters.contains(value))
     return graph::CollectiveRole::Parameter;

@@ -40,7 +40,8 @@ constexpr llvm::StringRef kOrderOfLists[] = {"dp",
                                              "placement",
                                              "axis_order",
                                              "overlap_gradients",
-                                             "bucket_bytes"};
+                                             "bucket_bytes",
+                                             "compress"};
 
 // Programs read plan files, and people compare them line by line: this order stays.
 constexpr llvm::StringRef kOrderOfPlans[] = {"dp",
@@ -100,7 +101,8 @@ constexpr llvm::StringRef kOrderOfTies[] = {"dp",
                                             "part_order",
                                             "tp_of_parts",
                                             "overlap_gradients",
-                                            "bucket_bytes"};
+                                            "bucket_bytes",
+                                            "compress"};
 
 Rows inOrder(llvm::ArrayRef<const Decision *> rows, Keys order) {
   std::vector<std::tuple<size_t, size_t, const Decision *>> positions;
@@ -147,7 +149,7 @@ llvm::ArrayRef<const Decision *> allDecisions() {
     for (llvm::ArrayRef<Decision> family :
          {families::data(), families::tensor(), families::pipeline(), families::context(),
           families::experts(), families::zero(), families::memory(), families::axisOrder(),
-          families::buckets()})
+          families::buckets(), families::compress()})
       for (const Decision &row : family)
         rows.push_back(&row);
     return rows;

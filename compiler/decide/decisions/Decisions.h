@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/search/pipeline/Schedule.h"
+#include "dialects/graph/Compression.h"
 #include "dialects/graph/Recompute.h"
 
 #include <algorithm>
@@ -144,6 +145,9 @@ struct Decisions {
   // bytes (0: the software stack's default), or are reduced as a whole after it.
   bool overlapGradients = true;
   int64_t bucketBytes = 0;
+  CompressionNumbers compression{}; // how gradients are summed; only where --fix asks for it
+  // Returns the method by which gradients are summed.
+  Compression compress() const { return compressionOf(compression); }
 
   // Returns true if every stage has a share of the vocabulary.
   bool dividesVocabulary() const { return vocabOverPp > 0; }

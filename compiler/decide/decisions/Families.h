@@ -15,6 +15,7 @@ llvm::ArrayRef<Decision> zero();      // ZeRO and its groups
 llvm::ArrayRef<Decision> memory();    // recomputation, and what is on the host
 llvm::ArrayRef<Decision> axisOrder(); // order of the mesh axes on the links
 llvm::ArrayRef<Decision> buckets();   // reduction of gradients
+llvm::ArrayRef<Decision> compress();  // compression of gradients
 
 // The reasons of decisions that are taken for a step as a whole.
 inline constexpr LeftOut kOfTheStep[] = {

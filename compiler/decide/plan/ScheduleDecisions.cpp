@@ -23,6 +23,7 @@ StepOptions stepOptions(const Plan &plan, const StepOptions &settings) {
   step.optimizer = plan.trainedBy();
   step.precision = plan.precision;
   step.gradDtype = plan.origin.gradDtype;
+  step.compress = plan.decisions.compress();
   step.offload = plan.decisions.offloadOptimizer;
   return step;
 }

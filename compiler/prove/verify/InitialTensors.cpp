@@ -1,5 +1,7 @@
 #include "compiler/prove/verify/InitialTensors.h"
 
+#include "runtime/format/RestTensor.h"
+
 #include <set>
 
 namespace dtc {
@@ -66,6 +68,7 @@ void InitialTensors::addPersistent() {
     for (uint32_t i = 0; i < format::sizeOf(all); ++i) {
       const format::Tensor &tensor = *all->Get(i);
       InitialTensor added{tensor.buffer(), tensor.name()->str(), shardsOf(tensor.shards())};
+      added.isRest = std::string_view(added.name).ends_with(format::kRestSuffix);
       added.isShared = elsewhere.count(added.name) > 0;
       added.tensor = &tensor;
       add(std::move(added));

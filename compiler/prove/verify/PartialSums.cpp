@@ -45,6 +45,23 @@ const char *purposeOf(const format::Instruction &instruction) {
 
 } // namespace
 
+AxisSet ownOf(const ProgramState &state) {
+  AxisSet axes = 0;
+  if (!state.at.source->source->op_as_Launch())
+    return axes;
+  for (const Touch &touch : state.at.source->touches) {
+    if (!touch.reads || touch.pieces.empty())
+      continue;
+    SegmentSpan span = state.steps.spanOf(touch, 0, *state.at.current, state.at.layer);
+    if (span.first == span.last)
+      continue;
+    const InitialTensor *tensor = state.memory.tensorAt(span.first);
+    if (tensor && tensor->isRest)
+      axes |= tensor->shards;
+  }
+  return axes;
+}
+
 AxisSet unfinishedOf(const ProgramState &state, uint32_t buffer) {
   const format::Instruction &instruction = *state.at.source->source;
   if (const format::Gemm *op = instruction.op_as_Gemm()) {
@@ -145,7 +162,7 @@ std::optional<Fault> checkParts(const ProgramState &state) {
     if (AxisSet partial = unfinishedOf(state, product->c()))
       return state.at.fail("values", text("does more than multiply, and reads a partial sum along ",
                                           state.namesOf(partial)));
-  AxisSet allowed = 0;
+  AxisSet allowed = ownOf(state);
   const format::Launch *launch = instruction.op_as_Launch();
   for (uint32_t result = 0; launch && result < format::sizeOf(launch->shares()); ++result)
     allowed |= shareOf(state, result);

@@ -24,6 +24,9 @@ namespace dtc {
 // declare its result as partial, too; a matmul, attention, norm or any other function of a partial
 // sum is an error.
 
+// Returns the axes along which the instruction takes parts of sums for each rank's own: it reads
+// what the rank has not sent of them before.
+AxisSet ownOf(const ProgramState &state);
 // Returns the axes along which the instruction of the runtime writes parts of sums to a buffer.
 AxisSet unfinishedOf(const ProgramState &state, uint32_t buffer);
 // Returns the axes along which a kernel declares that a result is a part of a sum.

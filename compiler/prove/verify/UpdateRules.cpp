@@ -61,7 +61,7 @@ std::optional<Fault> checkOperand(const ProgramState &state, const InitialTensor
 
 std::optional<Fault> checkUpdate(const ProgramState &state) {
   const InitialTensor *tensor = updatedTensor(state);
-  if (!tensor)
+  if (!tensor || tensor->isRest) // each rank keeps its own
     return std::nullopt;
   bool isTogether = false, any = false;
   for (size_t i = 0; i < state.at.source->touches.size(); ++i) {

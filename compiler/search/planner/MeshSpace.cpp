@@ -53,6 +53,9 @@ private:
     d.pp = pp;
     d.cp = cp;
     d.dp = dp;
+    d.compression = pins[&D::compression].value_or(CompressionNumbers{});
+    if (!obeysRulesOf("compress", d))
+      return;
     d.evenRecompute = limits.space && limits.space->evenRecompute;
     d.evenStages = pp > 1 && limits.space && !limits.space->unevenStages;
     for (const Decisions &mesh : expertChoices(d, limits, pins))
