@@ -263,6 +263,35 @@ def check_resume(runs, program, lines):
           "a run does not go on from its checkpoint as it would have")
 
 
+def check_other_ranks(runs, program):
+    """On other ranks, each has an equal part of what all have not sent; a run that was exact begins with nothing."""
+    names, more, half = MATRICES + VECTORS, 3, STEPS // 2
+    for before, compress, ranks in ((program, "powersgd:2", 4), (runs.compile(2), "powersgd:2", 2)):
+        saved = runs.folder / f"moved-{ranks}"
+        runs.train(before, 2, half, "--checkpoint-dir", saved)
+        first = read_checkpoint(saved / f"step-{half}")
+        lines = runs.train(runs.compile(ranks, compress), ranks, half + more, "--checkpoint-dir", saved, "--resume",
+                           "--checkpoint-every", 1, "--keep", more + 1)
+        if before != program:  # the first Q is random
+            first, begin = read_checkpoint(saved / f"step-{half + 1}"), half + 1
+            errors = {name: by_rank(first[f"{name}.compress_error"], ranks) for name in MATRICES}
+            check(any(flat(errors["head"][0])), "a run that begins to compress keeps no errors")
+        else:
+            begin = half
+            errors = {name: [[[x / ranks for x in row] for row in total(by_rank(first[f"{name}.compress_error"], 2))]
+                             for _ in range(ranks)] for name in MATRICES}
+        network = Network({name: matrix(first[name]) for name in names}, errors,
+                          {name: matrix(first[f"{name}.compress_q"]) for name in MATRICES}, runs.images, runs.targets,
+                          ranks)
+        losses = [network.step(step) for step in range(begin + 1, half + more + 1)]
+        compare_steps([line["loss"] for line in lines[begin - half:]], losses, TOLERANCE, f"on {ranks} ranks: loss",
+                      "the formulas")
+        last = read_checkpoint(saved / f"step-{half + more}")
+        for name in MATRICES:
+            close(last[f"{name}.compress_error"][1], [x for rank in network.errors[name] for x in flat(rank)],
+                  f"the errors of {name} on {ranks} ranks", REST)
+
+
 def refusal(*command):
     done = subprocess.run([str(BIN / command[0]), *map(str, command[1:])], capture_output=True, text=True, check=False)
     check(done.returncode != 0, f"{command} is not refused")
@@ -292,6 +321,7 @@ def main():
         program, lines = check_formula(runs, 2, 2)
         check_bytes(program, 2, 2)
         check_resume(runs, program, lines)
+        check_other_ranks(runs, program)
         check_bytes(check_formula(runs, 4, 4)[0], 4, 4)
         check_formula(runs, 2, 1)
         plain = runs.compile(2, "")

@@ -96,6 +96,7 @@ private:
   const CheckpointTensor *sourceOf(const CheckpointManifest &from,
                                    const CheckpointSource &wanted) const;
   Status load(CheckpointReader &reader);
+  Status loadSum(CheckpointReader &reader, size_t source);
   Status loadTensor(CheckpointReader &reader, size_t source);
   Status initialise(size_t source);
 

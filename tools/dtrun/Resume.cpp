@@ -6,6 +6,7 @@
 #include "runtime/format/Counted.h"
 #include "runtime/format/Operands.h"
 #include "runtime/format/RankMesh.h"
+#include "runtime/format/RestTensor.h"
 #include "tools/dtrun/Checkpoints.h"
 #include "tools/dtrun/LoadProgram.h"
 
@@ -22,6 +23,13 @@ static std::string shapeText(const std::vector<uint64_t> &shape) {
   for (uint64_t size : shape)
     out += text(out.empty() ? "" : ", ", size);
   return text("[", out, "]");
+}
+
+// Returns true if a checkpoint of another number of ranks has a tensor of the ranks' own parts.
+static bool isOfOtherRanks(const CheckpointTensor &tensor, const TensorSpec &spec) {
+  return spec.name.ends_with(format::kRestSuffix) && tensor.shape != spec.globalShape &&
+         tensor.shape.size() == spec.globalShape.size() && tensor.shape.size() > 1 &&
+         std::equal(tensor.shape.begin() + 1, tensor.shape.end(), spec.globalShape.begin() + 1);
 }
 
 // Lists the steps of the checkpoints that rank 0 sees.
@@ -82,13 +90,14 @@ Status Checkpoints::checkFits(const CheckpointReader &reader) const {
   for (const CheckpointSource &source : sources) {
     const TensorSpec &spec = source.spec;
     const CheckpointTensor *tensor = sourceOf(from, source);
-    if (!tensor && isStart && !source.isParameter)
+    if (!tensor && !source.isParameter && (isStart || format::isOfCompression(spec.name)))
       continue;
     if (!tensor)
       return refuse(text("has no tensor '", spec.name, "', which ", executable->name(),
                          " wants; is it of another model, optimizer or precision?"));
     used.insert(tensor->name);
-    if ((!isStart && tensor->dtype != spec.dtype) || tensor->shape != spec.globalShape)
+    if ((!isStart && tensor->dtype != spec.dtype) ||
+        (tensor->shape != spec.globalShape && !isOfOtherRanks(*tensor, spec)))
       return refuse(text("has tensor '", tensor->name, "' as ", tensor->dtype, " ",
                          shapeText(tensor->shape), ", ", executable->name(), " wants ", spec.dtype,
                          " ", shapeText(spec.globalShape),
@@ -131,9 +140,31 @@ Status Checkpoints::initialise(size_t source) {
   return device->copyIn(executor->address(held[source]->buffer()), bytes.data(), bytes.size());
 }
 
+// Gives each rank an equal part of what the ranks of the checkpoint have together.
+Status Checkpoints::loadSum(CheckpointReader &reader, size_t source) {
+  const TensorSpec &spec = sources[source].spec;
+  const CheckpointTensor &tensor = *sourceOf(reader.manifest(), sources[source]);
+  const format::DType type = *format::storedType(tensor.dtype);
+  ShardBox box{std::vector<uint64_t>(tensor.shape.size()),
+               std::vector<uint64_t>(tensor.shape.size()), tensor.shape};
+  box.extent[0] = 1;
+  std::vector<float> sum(elementCount(spec.localShape)), values(sum.size());
+  std::vector<std::byte> local(sum.size() * tensor.width());
+  for (box.begin[0] = 0; box.begin[0] < tensor.shape[0]; ++box.begin[0]) {
+    DTC_RETURN_IF_ERROR(reader.read(tensor, {&box, 1}, spec.localShape, local));
+    decode(type, local, values);
+    for (size_t i = 0; i < sum.size(); ++i)
+      sum[i] += values[i] / static_cast<float>(spec.globalShape[0]);
+  }
+  std::vector<std::byte> bytes = encode(*format::storedType(spec.dtype), sum);
+  return device->copyIn(executor->address(held[source]->buffer()), bytes.data(), bytes.size());
+}
+
 Status Checkpoints::loadTensor(CheckpointReader &reader, size_t source) {
   const TensorSpec &spec = sources[source].spec;
   const CheckpointTensor &tensor = *sourceOf(reader.manifest(), sources[source]);
+  if (isOfOtherRanks(tensor, spec))
+    return loadSum(reader, source);
   const format::RankMesh mesh(executable->manifest());
   std::vector<ShardBox> boxes;
   DTC_RETURN_IF_ERROR(shardBoxes(spec, mesh.sizes(), executor->coordinates(), boxes));
