@@ -201,6 +201,8 @@ LogicalResult StateOp::verifySymbolUses(SymbolTableCollection &symbols) {
     InFlightDiagnostic error = emitOpError()
                                << "has type " << type << ", but its parameter '" << *getParameter()
                                << "' has " << parameter.getType() << "; want one shape";
+    if ((*this)->hasAttr(kByRankAttr))
+      error << ", behind a first dim of ranks";
     if (blocks)
       error << ", with a number for each " << blocks.getInt() << " elements of the last dim";
     error.attachNote(parameter.getLoc()) << "the parameter is here";

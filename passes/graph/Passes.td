@@ -215,5 +215,5 @@ def AddOptimizer : Pass<"dtc-add-optimizer", "::mlir::ModuleOp"> {
     Option<"coupledDecay", "coupled-decay", "bool", /*default=*/"false", "sgd: weight decay is added to the gradient">,
     Option<"compress", "compress", "std::string", /*default=*/"\"none\"",
       "none or powersgd:RANK: how ranks of data parallelism sum gradients">,
-    Option<"ranks", "ranks", "int64_t", /*default=*/"1", "Ranks of data parallelism; read where `compress` is not none">];
+    Option<"ranks", "ranks", "int64_t", /*default=*/"1", "Ranks of data parallelism; read with `compress`">];
 }

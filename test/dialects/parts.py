@@ -45,7 +45,7 @@ WITHOUT = {
         "stops gradients": "detach",
         SHORT: "batch_norm unstack",
         SHARDS: "PartOps.td TransferOps.td OffloadOps.td again chunk_starts",
-        UPDATE: "OptimizerOps.td LayerwiseOps.td StoredOps.td",
+        UPDATE: "OptimizerOps.td LayerwiseOps.td StoredOps.td SlowLinkOps.td",
         BACKWARD: "GradientOps.td avg_pool2d_grad max_pool2d_grad conv2d_input_grad conv2d_weight_grad point_grad"
                   " relu_grad expert_linear_weight_grad moe_router_grad moe_weight_grad route_grad"
                   " unpack_weight_grad grouped_linear_weight_grad",
@@ -64,7 +64,7 @@ WITHOUT = {
     "kernels": {
         STRUCTURE: "func param parameter return state",
         SHORT: "batch_norm unstack",
-        REPLACED: "batch_normalise detach exchange finish observe repeat weighted_mean whole_matrix"
+        REPLACED: "addends batch_normalise detach exchange finish observe repeat weighted_mean whole_matrix"
                   " quantise_gradient",
         PLAN_ONLY: "MoeOps.td",
         "part of the body of a point, not a tensor op": "random_word",

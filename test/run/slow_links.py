@@ -25,7 +25,7 @@ from optimizer_states import check
 from sampler import samples_of
 
 TOLERANCE = 1e-5  # the project's for 20 steps in f32
-REST = 1e-4  # of errors: what is left of a gradient turns with directions of nearly equal weight, so that it rounds more
+REST = 1e-4  # of errors: what is left of a gradient turns with directions of nearly equal weight, and rounds more
 BATCH, SAMPLES, WIDTH, OUT, LAYERS, STEPS, RATE, SEED = 8, 24, 16, 32, 2, 20, 0.5, 5
 MODEL = f"""!x = tensor<?x{WIDTH}xf32>
 !y = tensor<?x{OUT}xf32>

@@ -147,6 +147,7 @@ TEST(PlanJson, HasTheKeyOfEveryDecision) {
   plan.decisions.tensorOfParts = {4, 1};
   plan.decisions.expertRoomPerMille = 1250;
   plan.decisions.lossChunks = 4;
+  plan.decisions.compression = numbersOf({CompressKind::PowerSgd, 4});
   std::string text = planToJson(plan);
   for (const Decision *each : decisions()) {
     EXPECT_NE(text.find("\"" + each->key.str() + "\":"), std::string::npos) << each->key.str();
