@@ -34,7 +34,7 @@ struct StepOptions {
   bool coupledDecay = false;       // adds the weight decay to the gradient; read by sgd
   double muonMomentum = 0.95;      // momentum of matrices; read by muon, as is the next
   MatrixRate matrixRate = MatrixRate::MatchRmsAdamW;
-  Compression compress; // by which ranks sum gradients
+  Compression compress; // the method of sums of gradients over ranks
   bool offload = false; // keeps the optimizer state in host memory and updates it there
 
   bool operator==(const StepOptions &) const = default;

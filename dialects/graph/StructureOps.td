@@ -82,8 +82,8 @@ def Graph_StateOp : Graph_Op<"state", [Symbol, DeclareOpInterfaceMethods<SymbolU
     it has a number for each, such as the largest magnitude of another state there. All states of such a parameter are
     split as this one is, so that no block is on two ranks.
 
-    With `graph.by_rank` it has one more dim in front, which counts the ranks of data parallelism: each has its own part.
-    With `graph.own_shape` it has any shape, and all ranks have the same. Compressed gradients have both.
+    With `graph.by_rank` it has one more dim in front, which counts the ranks of data parallelism: each has its own
+    part. With `graph.own_shape` it has any shape, and all ranks have the same. Compressed gradients have both.
 
     With `copy` it is the parameter itself in a wider element type: the tensor that is trained, of which the parameter
     is the rounded value. It starts as the unrounded initial value of the parameter.

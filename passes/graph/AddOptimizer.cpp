@@ -46,8 +46,7 @@ public:
   UpdateBuilder(ModuleOp module, Optimizer optimizer, Compression compression,
                 const AddOptimizerOptions &options)
       : module(module), kind(optimizer.kind), stateType(optimizer.state), compression(compression),
-        options(options),
-        builder(module.getContext()), loc(module.getLoc()),
+        options(options), builder(module.getContext()), loc(module.getLoc()),
         scalar(RankedTensorType::get({}, builder.getF32Type())), rows(rowsOfWeightedMean(module)),
         hasBeside(module.lookupSymbol(graph::kPrepareFunction) != nullptr) {
     if (kind == OptimizerKind::Muon)
@@ -523,13 +522,12 @@ private:
     if (int64_t count = run.front().count(); count > 0) {
       SmallVector<Value> stacks(gradients);
       llvm::append_range(stacks, made.before);
-      llvm::append_range(results, repeatBlock("exchange", count, {}, stacks, /*carrying=*/0,
-                                              /*firstInstance=*/0,
-                                              [&](ValueRange, ValueRange ofOne) {
-                                                return exchangeAll(
-                                                    ofOne.take_front(gradients.size()),
-                                                    ofOne.drop_front(gradients.size()));
-                                              }));
+      llvm::append_range(results,
+                         repeatBlock("exchange", count, {}, stacks, /*carrying=*/0,
+                                     /*firstInstance=*/0, [&](ValueRange, ValueRange ofOne) {
+                                       return exchangeAll(ofOne.take_front(gradients.size()),
+                                                          ofOne.drop_front(gradients.size()));
+                                     }));
     } else {
       results = exchangeAll(gradients, made.before);
     }
@@ -808,9 +806,9 @@ struct AddOptimizer : impl::AddOptimizerBase<AddOptimizer> {
     int64_t most = 0;
     for (auto parameter : module.getOps<graph::ParameterOp>())
       if (!parameter.getFrozen())
-        most = std::max(most, GradientExchange(compression, ranks,
-                                               cast<RankedTensorType>(parameter.getType()))
-                                  .mostRank());
+        most = std::max(
+            most, GradientExchange(compression, ranks, cast<RankedTensorType>(parameter.getType()))
+                      .mostRank());
     if (compression.amount > most)
       return module.emitError(name)
              << " makes no gradient of the model smaller; "
@@ -855,17 +853,16 @@ struct AddOptimizer : impl::AddOptimizerBase<AddOptimizer> {
       module->setAttr(graph::kGradDtypeAttr, StringAttr::get(&getContext(), gradDtype));
     std::optional<Compression> compression = compressionFrom(compress);
     if (!compression) {
-      module.emitError("there is no compression '") << compress.getValue()
-                                                    << "'; use none or powersgd:RANK";
+      module.emitError("there is no compression '")
+          << compress.getValue() << "'; use none or powersgd:RANK";
       return signalPassFailure();
     }
     if (failed(checkCompression(module, *compression)))
       return signalPassFailure();
-    AddOptimizerOptions options{optimizer,    state,       beta1,     beta2,
-                                epsilon,      weightDecay, gradDtype, clipNorm,
-                                cosine,       warmupSteps, minRatio,  trustCoefficient,
-                                muonMomentum, muonRate,    offload,   coupledDecay,
-                                compress,     ranks};
+    AddOptimizerOptions options{
+        optimizer,    state,    beta1,   beta2,        epsilon,  weightDecay,
+        gradDtype,    clipNorm, cosine,  warmupSteps,  minRatio, trustCoefficient,
+        muonMomentum, muonRate, offload, coupledDecay, compress, ranks};
     UpdateBuilder(module, {*kind, *stored}, *compression, options).run();
   }
 };

@@ -111,8 +111,8 @@ Orthogonal orthogonalised(const Emitter &e, Value x) {
   int64_t rows = Emitter::typeOf(x).getDimSize(0), rank = Emitter::typeOf(x).getDimSize(1);
   Value most = e.largest(x, {0, 1});
   x = e.multiply(x, e.inverse(most, e.isAbove(most, e.constant(kLeastMagnitude))));
-  Value rest = x, before = e.reshape(e.scale(e.squares(x, {0}), kLeastShare * kLeastShare),
-                                     {1, rank});
+  Value rest = x,
+        before = e.reshape(e.scale(e.squares(x, {0}), kLeastShare * kLeastShare), {1, rank});
   SmallVector<Value> columns, kept;
   for (int64_t column = 0; column < rank; ++column) {
     int64_t behind = rank - column - 1;
@@ -133,8 +133,7 @@ Orthogonal orthogonalised(const Emitter &e, Value x) {
   }
   if (rank == 1)
     return {columns[0], e.reshape(kept[0], {1})};
-  return {e.joined(columns, 1, {rows, rank}),
-          e.reshape(e.joined(kept, 1, {1, rank}), {rank})};
+  return {e.joined(columns, 1, {rows, rank}), e.reshape(e.joined(kept, 1, {1, rank}), {rank})};
 }
 
 } // namespace
@@ -186,8 +185,8 @@ GradientExchange::Made GradientExchange::exchange(OpBuilder &builder, Location l
   // The mask spreads P over the ranks, each of which multiplies by its own matrix. What it gives in
   // place of columns that are zero is not read.
   Value ofEach = e.where(kept, p, own);
-  Value q = e.exchanged(graph::LinearWeightGradOp::create(builder, loc, e.f32({columns(), rank}),
-                                                          matrix, ofEach));
+  Value q = e.exchanged(
+      graph::LinearWeightGradOp::create(builder, loc, e.f32({columns(), rank}), matrix, ofEach));
   Value sum = graph::MatmulOp::create(builder, loc, e.f32({rows(), columns()}), p, q, false, true);
   sum.getDefiningOp()->setAttr(graph::kDecompressedAttr, builder.getUnitAttr());
   // Keeps directions only, so that gradients of any size give a P that is not too small. A column

@@ -145,8 +145,8 @@ void ModulePartitioner::bringGradients(graph::FuncOp func, FunctionPartitioner &
 
 Placement gradientRequest(const Stored &stored, StringRef parameter, const Mesh &mesh) {
   graph::StateOp state = stored.firstStateOf(parameter);
-  Placement placement = state ? fromAttr(state.getPlacementAttr(), mesh)
-                              : placementOfSymbol(stored, parameter, mesh);
+  Placement placement =
+      state ? fromAttr(state.getPlacementAttr(), mesh) : placementOfSymbol(stored, parameter, mesh);
   if (Operation *op = stored.at(parameter); op && op->hasAttr(graph::kCompressedAttr))
     for (unsigned axis : mesh.axesOf(AxisRole::Data)) // '@update' takes the addends of the ranks
       placement[axis] = AxisPlacement::partial(graph::ReduceKind::Sum);

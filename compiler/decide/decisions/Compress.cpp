@@ -85,8 +85,7 @@ constexpr Decision kCompressRows[] = {
              .write = methodOf,
              .imply = implyData},
      .launchers = {isExact, "exact sums of gradients", "compress=none"},
-     .mechanism = {"compressed gradients",
-                   [](const Decisions &d) { return isExact(d) ? 0 : 2; }},
+     .mechanism = {"compressed gradients", [](const Decisions &d) { return isExact(d) ? 0 : 2; }},
      .rules = kRules,
      .leftOut = kOfTheStep},
 };

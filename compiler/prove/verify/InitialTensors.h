@@ -17,7 +17,7 @@ struct InitialTensor {
   uint64_t elements = 0;
   bool isShared = false; // other programs have it, too
   bool isInput = false;
-  bool isRest = false; // what each rank has of a gradient and has not sent yet
+  bool isRest = false;                    // what each rank has of a gradient and has not sent yet
   const format::Tensor *tensor = nullptr; // null for inputs and scalars, which do not persist
 };
 
