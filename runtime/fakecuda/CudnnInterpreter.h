@@ -31,8 +31,8 @@ struct FakeTensor {
 
 // One operation: y of x, and of b and t if it has them; the sides of a matmul are x and b. A
 // convolution's result is of image and weight, the gradient of its image of the result's gradient
-// and the weight, and that of its weight of the image and the result's gradient. Means of windows, or
-// their gradient, are OfResult or OfImage.
+// and the weight, and that of its weight of the image and the result's gradient. Means of windows,
+// or their gradient, are OfResult or OfImage.
 struct FakeOp {
   enum Kind { Matmul, Pointwise, Reduction, Reshape, Convolution, Means } kind = Matmul;
   enum ConvolutionOf { OfResult, OfImage, OfWeight };

@@ -32,8 +32,8 @@ static bool isOfSamples(Type type) {
   return tensor && !tensor.hasStaticShape();
 }
 
-// Returns true if a dim of `sequence` steps that stands for the tokens of samples is made of several
-// loops, so that a part of the tokens is no part of each of them: a reshape cuts it.
+// Returns true if a dim of `sequence` steps that stands for the tokens of samples is made of
+// several loops, so that a part of the tokens is no part of each of them: a reshape cuts it.
 static bool cutsTokens(const graph::OpRule &rule, const graph::TensorLoops &loops, Type type,
                        int64_t sequence) {
   auto tensor = cast<RankedTensorType>(type);

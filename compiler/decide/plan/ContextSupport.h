@@ -11,8 +11,8 @@ namespace dtc {
 // experts; null if there is none.
 mlir::Operation *findUncuttable(mlir::ModuleOp module);
 
-// Returns the kinds (bits by ContextKind) that all attention of `module` permits, where a pin asks for
-// context parallelism.
+// Returns the kinds (bits by ContextKind) that all attention of `module` permits, where a pin asks
+// for context parallelism.
 uint32_t attentionKindsOf(mlir::ModuleOp module);
 
 // Returns the kinds (bits by ContextKind) that the planner may choose by itself for programs of
