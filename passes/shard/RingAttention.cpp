@@ -140,10 +140,11 @@ SmallVector<RingAttention::Pair, 4> RingAttention::pairsOf(bool isCausal) const 
 // whose second chunk is as many behind it.
 Value RingAttention::positionsOf(Value q, int64_t step, const Pair &pair) const {
   int64_t tokens = AttentionParts::shapeOf(q)[1];
-  int64_t by = pair.chunk == 0 ? (ranks - step) % ranks : step;
+  int64_t by[] = {pair.chunk == 0 ? ranks - step : step, ranks};
+  ArrayRef<int64_t> turned = step == 0 ? ArrayRef<int64_t>() : ArrayRef(by);
   Value ofQuery = parts.startsOf(split, /*samples=*/1, tokens, pair.run),
         ofKey = parts.startsOf(split, /*samples=*/1, tokens, pair.chunk, /*offset=*/0,
-                               /*within=*/{}, {by, ranks});
+                               /*within=*/{}, turned);
   return parts.joined({ofQuery, ofKey}, 0);
 }
 

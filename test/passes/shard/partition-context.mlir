@@ -128,3 +128,57 @@ module attributes {graph.key_travel = "ring"} {
     graph.return
   }
 }
+
+// -----
+
+// Windows count positions: each run meets all gathered keys at its own position.
+module attributes {graph.key_travel = "gather"} {
+  shard.grid @mesh(shape = 1x2) {graph.axis_names = ["dp", "cp"], graph.axis_roles = ["data", "context"]}
+  // CHECK-LABEL: graph.func @microbatch({{.*}}: tensor<2x4x4x4xf32> {{.*}}: tensor<2x4x2x4xf32> {{.*}}) ->
+  graph.func @microbatch(%q: tensor<2x8x4x4xf32>, %k: tensor<2x8x2x4xf32>) -> (tensor<2x8x4x4xf32> {graph.accumulated = "loss"}) {
+    // CHECK: %[[G:.*]] = shard.all_gather %{{.*}} on @mesh grid_axes = [1] gather_axis = 1
+    // CHECK: %[[K:.*]] = graph.concat
+    // CHECK: %[[Q0:.*]] = graph.slice %{{.*}} dim 1 start 0 size 2
+    // CHECK: %[[OF_Q:.*]] = graph.chunk_starts size 2 {windows
+    // CHECK: %[[FIRST:.*]] = graph.slice %[[OF_Q]] dim 1 start 0 size 1
+    // CHECK: %[[AT_Q:.*]] = graph.reshape %[[FIRST]]
+    // CHECK: graph.chunk_starts size 2 within [0, 0]
+    // CHECK: %[[AT_K:.*]] = graph.reshape
+    // CHECK: %[[AT:.*]] = graph.concat %[[AT_Q]], %[[AT_K]] dim 0
+    // CHECK: graph.attention %[[Q0]], %[[K]], %[[K]] starts %[[AT]] causal sliding 3
+    // CHECK: %[[Q1:.*]] = graph.slice %{{.*}} dim 1 start 2 size 2
+    // CHECK: graph.attention %[[Q1]], %[[K]], %[[K]] starts %{{.*}} causal sliding 3
+    %0, %lse = graph.attention %q, %k, %k causal sliding 3 scale 1.0 : (tensor<2x8x4x4xf32>, tensor<2x8x2x4xf32>, tensor<2x8x2x4xf32>) -> (tensor<2x8x4x4xf32>, tensor<2x4x8xf32>)
+    graph.return %0 : tensor<2x8x4x4xf32>
+  }
+  graph.func @update(%loss: tensor<2x8x4x4xf32> {graph.accumulated = "loss"}) {
+    graph.return
+  }
+}
+
+// -----
+
+// Of keys that pass by, the first chunk is that of the rank before, and the second one that behind it.
+module attributes {graph.key_travel = "ring"} {
+  shard.grid @mesh(shape = 1x3) {graph.axis_names = ["dp", "cp"], graph.axis_roles = ["data", "context"]}
+  // CHECK-LABEL: graph.func @microbatch({{.*}}: tensor<2x4x4x4xf32> {{.*}}: tensor<2x4x2x4xf32> {{.*}}) ->
+  graph.func @microbatch(%q: tensor<2x12x4x4xf32>, %k: tensor<2x12x2x4xf32>) -> (tensor<2x12x4x4xf32> {graph.accumulated = "loss"}) {
+    // CHECK: %[[K1:.*]] = shard.shift %[[K0:.*]] on @mesh
+    // CHECK-COUNT-3: graph.attention %{{.*}}, %{{.*}}, %{{.*}} starts %{{.*}} causal sliding 3
+    // CHECK: shard.shift %[[K1]] on @mesh
+    // CHECK: %[[A:.*]] = graph.slice %[[K1]] dim 1 start 0 size 2
+    // CHECK: graph.chunk_starts size 2 turned [2, 3]
+    // CHECK: graph.attention %{{.*}}, %[[A]], %[[A]] starts
+    // CHECK: %[[B:.*]] = graph.slice %[[K1]] dim 1 start 2 size 2
+    // CHECK: graph.chunk_starts size 2 turned [1, 3]
+    // CHECK: graph.attention %{{.*}}, %[[B]], %[[B]] starts
+    // CHECK: graph.attention %{{.*}}, %[[A]], %[[A]] starts
+    // CHECK-COUNT-3: graph.attention
+    // CHECK-NOT: shard.shift
+    %0, %lse = graph.attention %q, %k, %k causal sliding 3 scale 1.0 : (tensor<2x12x4x4xf32>, tensor<2x12x2x4xf32>, tensor<2x12x2x4xf32>) -> (tensor<2x12x4x4xf32>, tensor<2x4x12xf32>)
+    graph.return %0 : tensor<2x12x4x4xf32>
+  }
+  graph.func @update(%loss: tensor<2x12x4x4xf32> {graph.accumulated = "loss"}) {
+    graph.return
+  }
+}

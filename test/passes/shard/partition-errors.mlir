@@ -127,50 +127,6 @@ module {
 
 // -----
 
-// Ranks with a part of the queries find the keys in front of it, and nothing else that depends on positions: operands
-// and attributes that this does not know are refused.
-module {
-  shard.grid @mesh(shape = 1x2) {graph.axis_names = ["dp", "cp"], graph.axis_roles = ["data", "context"]}
-  graph.func @microbatch(%q: tensor<2x8x4x4xf32> {graph.input = "tokens", graph.placement = #graph.placement<[replicate, replicate]>}) {
-    // expected-error @+1 {{has a sliding window, which dtc can't compile with cp_kind=all-gather yet; plan with --fix cp_kind=all-to-all}}
-    %a, %lse = graph.attention %q, %q, %q causal sliding 3 scale 1.0 {graph.splits = array<i64: -1, 3>} : (tensor<2x8x4x4xf32>, tensor<2x8x4x4xf32>, tensor<2x8x4x4xf32>) -> (tensor<2x8x4x4xf32>, tensor<2x4x8xf32>)
-    graph.return
-  }
-  graph.func @update() {
-    graph.return
-  }
-}
-
-// -----
-
-module {
-  shard.grid @mesh(shape = 1x2) {graph.axis_names = ["dp", "cp"], graph.axis_roles = ["data", "context"]}
-  graph.func @microbatch(%q: tensor<2x8x4x4xf32> {graph.input = "tokens", graph.placement = #graph.placement<[replicate, replicate]>}) {
-    // expected-error @+1 {{has a prefix, which dtc can't compile with cp_kind=all-gather yet; plan with --fix cp_kind=all-to-all}}
-    %a, %lse = graph.attention %q, %q, %q causal prefix 3 scale 1.0 {graph.splits = array<i64: -1, 3>} : (tensor<2x8x4x4xf32>, tensor<2x8x4x4xf32>, tensor<2x8x4x4xf32>) -> (tensor<2x8x4x4xf32>, tensor<2x4x8xf32>)
-    graph.return
-  }
-  graph.func @update() {
-    graph.return
-  }
-}
-
-// -----
-
-module {
-  shard.grid @mesh(shape = 1x2) {graph.axis_names = ["dp", "cp"], graph.axis_roles = ["data", "context"]}
-  graph.func @microbatch(%q: tensor<2x8x4x4xf32> {graph.input = "tokens", graph.placement = #graph.placement<[replicate, replicate]>}, %m: tensor<4xf32> {graph.input = "more", graph.placement = #graph.placement<[replicate, replicate]>}) {
-    // expected-error @+1 {{has slopes, which dtc can't compile with cp_kind=all-gather yet; plan with --fix cp_kind=all-to-all}}
-    %a, %lse = graph.attention %q, %q, %q slopes %m causal scale 1.0 {graph.splits = array<i64: -1, 3>} : (tensor<2x8x4x4xf32>, tensor<2x8x4x4xf32>, tensor<2x8x4x4xf32>, tensor<4xf32>) -> (tensor<2x8x4x4xf32>, tensor<2x4x8xf32>)
-    graph.return
-  }
-  graph.func @update() {
-    graph.return
-  }
-}
-
-// -----
-
 module {
   shard.grid @mesh(shape = 1x2) {graph.axis_names = ["dp", "cp"], graph.axis_roles = ["data", "context"]}
   graph.func @microbatch(%q: tensor<2x8x4x4xf32> {graph.input = "tokens", graph.placement = #graph.placement<[replicate, replicate]>}, %m: tensor<2xi32> {graph.input = "more", graph.placement = #graph.placement<[replicate, replicate]>}) {
@@ -185,10 +141,10 @@ module {
 
 // -----
 
-module {
+module attributes {graph.key_travel = "ring"} {
   shard.grid @mesh(shape = 1x2) {graph.axis_names = ["dp", "cp"], graph.axis_roles = ["data", "context"]}
   graph.func @microbatch(%q: tensor<2x8x4x4xf32> {graph.input = "tokens", graph.placement = #graph.placement<[replicate, replicate]>}, %m: tensor<2xi32> {graph.input = "more", graph.placement = #graph.placement<[replicate, replicate]>}) {
-    // expected-error @+1 {{has a causal mask with lengths, which dtc can't compile with cp_kind=all-gather yet; plan with --fix cp_kind=all-to-all}}
+    // expected-error @+1 {{has a causal mask with lengths, which dtc can't compile with cp_kind=ring yet; plan with --fix cp_kind=all-to-all}}
     %a, %lse = graph.attention %q, %q, %q lengths %m causal scale 1.0 {graph.splits = array<i64: -1, 3>} : (tensor<2x8x4x4xf32>, tensor<2x8x4x4xf32>, tensor<2x8x4x4xf32>, tensor<2xi32>) -> (tensor<2x8x4x4xf32>, tensor<2x4x8xf32>)
     graph.return
   }
@@ -204,6 +160,21 @@ module {
   graph.func @microbatch(%q: tensor<2x8x4x4xf32> {graph.input = "tokens", graph.placement = #graph.placement<[replicate, replicate]>}, %m: tensor<2x8xi32> {graph.input = "more", graph.placement = #graph.placement<[replicate, replicate]>}) {
     // expected-error @+1 {{has documents, which dtc can't compile with cp_kind=all-gather yet; plan with --fix cp_kind=all-to-all}}
     %a, %lse = graph.attention %q, %q, %q documents %m scale 1.0 {graph.splits = array<i64: -1, 3>} : (tensor<2x8x4x4xf32>, tensor<2x8x4x4xf32>, tensor<2x8x4x4xf32>, tensor<2x8xi32>) -> (tensor<2x8x4x4xf32>, tensor<2x4x8xf32>)
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
+
+// -----
+
+// Each of 2 ranks has two runs of 3 tokens, which two others cannot halve.
+module attributes {graph.key_travel = "gather"} {
+  shard.grid @mesh(shape = 2x2) {graph.axis_names = ["cp", "tp"], graph.axis_roles = ["context", "tensor"]}
+  graph.func @microbatch(%x: tensor<2x12x4xf32> {graph.input = "tokens", graph.placement = #graph.placement<[shard(1, zigzag), replicate]>}) {
+    // expected-error @+1 {{can't split dim 1 of 'tensor<2x12x4xf32>' into 8 equal runs of tokens in zigzag order; use another tp or cp}}
+    %y = graph.exp %x {graph.splits = array<i64: 1, 1>} : tensor<2x12x4xf32>
     graph.return
   }
   graph.func @update() {
