@@ -55,6 +55,22 @@ static bool isReadBetweenLayers(graph::CallOp call) {
   return llvm::any_of(readers, isLayer) && !llvm::all_of(readers, isLayer);
 }
 
+// Returns true if a further call of a block reads what ops besides the layers make for it alone, or
+// reads the input of the first call, beside which it stands. Without the call these ops would go,
+// or the readers of both calls would become equal, and placements would not be those of the whole
+// model.
+static bool isUnlikeTheNextLayer(graph::CallOp call, graph::CallOp first) {
+  if (call == first || call.getNumOperands() == 0)
+    return false;
+  if (call.getOperand(0) == first.getOperand(0))
+    return true;
+  return llvm::any_of(call.getOperands().drop_front(), [&](Value operand) {
+    Operation *made = operand.getDefiningOp();
+    return made && !isa<graph::BlockCallOpInterface, graph::GetOp>(made) &&
+           !llvm::is_contained(first.getOperands(), operand);
+  });
+}
+
 FoldedModel foldLayers(ModuleOp model, int64_t keep) {
   FoldedModel folded;
   folded.unread = countUnread(model, /*isFrozen=*/false);
@@ -66,10 +82,12 @@ FoldedModel foldLayers(ModuleOp model, int64_t keep) {
   llvm::StringMap<graph::CallOp> first;
   llvm::StringMap<int64_t> kept;
   SmallVector<graph::CallOp> dropped;
-  llvm::StringSet<> readBetween; // blocks of which all calls are kept
-  for (auto call : loss.getBody().getOps<graph::CallOp>())
-    if (isReadBetweenLayers(call))
-      readBetween.insert(call.getCallee());
+  llvm::StringSet<> whole; // blocks of which all calls are kept
+  for (auto call : loss.getBody().getOps<graph::CallOp>()) {
+    graph::CallOp firstOfBlock = first.try_emplace(call.getCallee(), call).first->second;
+    if (isReadBetweenLayers(call) || isUnlikeTheNextLayer(call, firstOfBlock))
+      whole.insert(call.getCallee());
+  }
   for (auto block : loss.getBody().getOps<graph::BlockCallOpInterface>()) {
     auto [it, isNew] = known.try_emplace(block.getBlockName(), static_cast<int>(known.size()));
     if (isNew)
@@ -83,10 +101,7 @@ FoldedModel foldLayers(ModuleOp model, int64_t keep) {
     auto call = cast<graph::CallOp>(*block);
     bool passesThrough = call.getNumResults() > 0 && call.getNumOperands() > 0 &&
                          call.getOperand(0).getType() == call.getResult(0).getType();
-    if (isNew)
-      first[call.getCallee()] = call;
-    if (++kept[call.getCallee()] > keep && passesThrough && first.contains(call.getCallee()) &&
-        !readBetween.contains(call.getCallee()))
+    if (++kept[call.getCallee()] > keep && passesThrough && !whole.contains(call.getCallee()))
       dropped.push_back(call);
   }
   for (graph::CallOp call : dropped) {

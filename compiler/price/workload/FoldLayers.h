@@ -24,7 +24,8 @@ struct FoldedModel {
 // layers are written out one by one; a repeat executes one block only. A further call of a block is
 // replaced by its first operand and, for results but the first, by the first call; its first
 // operand and result have to be of one type, others are kept. So are all calls of a block if ops
-// besides the layers read a first result between them. `model` is not changed.
+// besides the layers read a first result between them, make something for each of them, or if the
+// calls are beside each other. `model` is not changed.
 FoldedModel foldLayers(mlir::ModuleOp model, int64_t keep = 1);
 
 } // namespace dtc
