@@ -149,6 +149,10 @@ TEST(PublishedModels, CutNoSequencesWhoseTokensAreContractedOrCut) {
     return readModelFacts(**module).contextKinds;
   };
   EXPECT_NE(kinds("    %y = graph.gelu erf %h : tensor<?x4096x16xf32>"), 0u);
+  EXPECT_NE(kinds(R"(
+    %t = graph.transpose %h by [0, 2, 1] : tensor<?x4096x16xf32> -> tensor<?x16x4096xf32>
+    %y = graph.transpose %t by [0, 2, 1] : tensor<?x16x4096xf32> -> tensor<?x4096x16xf32>)"),
+            0u);
   EXPECT_EQ(kinds(R"(
     %m = graph.param "m" normal(0.0, 0.1) : tensor<4096x4096xf32>
     %t = graph.transpose %h by [0, 2, 1] : tensor<?x4096x16xf32> -> tensor<?x16x4096xf32>
