@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Attention and convolution by cuDNN train as dtc's own kernels do.
+"""Attention, convolution and means of windows by cuDNN train as dtc's own kernels do.
 
 Models of attention in bf16 and of convolutions in f32 run on emulated GPUs, whose cuDNN is a stand-in that computes the
 graph it is given, faster than kernels do. The test compares losses and gradient norms of runs with it and without, and
-counts its graphs: every attention or convolution of a step and its gradients, on each rank and in each micro-batch;
+counts its graphs: every such operation of a step and its gradients, on each rank and in each micro-batch;
 none if the program has dropout in them, or if nothing is measured.
 """
 import json
@@ -83,9 +83,10 @@ def main():
         check_attention(folder, LLAMA, 1, 4)
         check_attention(folder, GPT2, 2, 4, "--fix", "dp=2,zero=1")
         check_attention(folder, {**GPT2, "attn_pdrop": 0.1}, 1, 0)
-        # Two convolutions, the gradients of their weights, and of the second one's image; in two micro-batches, too.
-        check_convolution(folder, 1, 5, "micro_batch=8")
-        check_convolution(folder, 2, 10, "dp=2,micro_batch=2")
+        # Two convolutions, the gradients of their weights, and of the second one's image, and means of windows with
+        # their gradient; in two micro-batches, too.
+        check_convolution(folder, 1, 7, "micro_batch=8")
+        check_convolution(folder, 2, 14, "dp=2,micro_batch=2")
     print("all match")
 
 

@@ -54,6 +54,10 @@ TEST(ComplexityOf, AddsUpMechanisms) {
       {"optimizer on the host", 3, [](Decisions &d) { d.offloadOptimizer = true; }},
       {"activations on the host", 3, [](Decisions &d) { d.layersOnHost = LayersOnHost::Some; }},
       {"searched placements", 1, [](Decisions &d) { d.placement = 2; }},
+      {"compressed gradients", 2,
+       [](Decisions &d) {
+         d.compression = numbersOf({CompressKind::PowerSgd, 4});
+       }},
       {"another order of axes", 1,
        [](Decisions &d) {
          d.order = {'t', 'c', 'p', 'd'};

@@ -59,8 +59,8 @@ int64_t layersLeft(std::string text, const std::string &last) {
 
 TEST(FoldLayers, KeepOneOfEqualOnes) {
   EXPECT_EQ(layersLeft(modelOf("", "s", "a, %s", "b, %s"), "c"), 1);
-  EXPECT_EQ(layersLeft(modelOf("    %t = graph.exp %s : tensor<8xf32>", "t", "a, %t", "b, %t"), "c"),
-            1);
+  EXPECT_EQ(
+      layersLeft(modelOf("    %t = graph.exp %s : tensor<8xf32>", "t", "a, %t", "b, %t"), "c"), 1);
 }
 
 // Ops that are made for a layer alone would go with it, and those behind layers beside each other
