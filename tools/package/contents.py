@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Every Debian machine has these, and a C library that is newer than the machine's kernel and loader would not work.
 SYSTEM = re.compile(r"(linux-vdso|ld-linux.*|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s))\.so.*")
 LINKED = ("llvm-22-dev", "libmlir-22-dev", "libcli11-dev", "libtomlplusplus-dev", "nlohmann-json3-dev",
-          "libflatbuffers-dev")  # Debian's packages of what is inside the programs
+          "libflatbuffers-dev", "libsodium-dev")  # Debian's packages of what is inside the programs
 DOCUMENTS = Path("/usr/share/doc")
 PLUGINS = ("libdtc_mpi.so", "libdtc_gloo.so", "libdtc_metrics.so")  # dtrun loads these where a job needs them
 COMMON = re.compile(rb"/usr/share/common-licenses/([A-Za-z]+(?:-[0-9.]*[0-9])?)")
